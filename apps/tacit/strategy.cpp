@@ -258,10 +258,8 @@ matrix_plan read_matrix_plan(arguments const& of, tacit::adjacency neighbours) {
     std::visit(
         [&](auto const& c, auto const& sampling) {
           if constexpr (std::decay_t<decltype(sampling)>::by_divergences) {
-            out.by_divergences = [c, sampling, neighbours, persons](double noise) {
-              std::vector<composed> run = matrix_run(c, noise, sampling, neighbours);
-              for (composed& entry : run) entry.release = by_person(entry.release, persons);
-              return run;
+            out.by_divergences = [c, sampling, neighbours](double noise) {
+              return matrix_run(c, noise, sampling, neighbours);
             };
           } else {
             out.with_unit_noise = matrix_run(c, 1.0, sampling);
@@ -279,6 +277,11 @@ matrix_plan read_matrix_plan(arguments const& of, tacit::adjacency neighbours) {
         auto const* epoch = std::get_if<tacit::random_allocation>(&entry.release.how);
         return epoch != nullptr && epoch->steps > 1;
       });
+  if (persons > 1 && (out.by_divergences || hidden)) {
+    throw bad_input(
+        "matrix_run: no bound is implemented for several records a person in bins, or in samples "
+        "that keep a distance");
+  }
   for (composed& entry : out.with_unit_noise) {
     entry.release = by_person(entry.release, persons);
   }

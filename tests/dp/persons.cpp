@@ -15,8 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 // Persons with several records: docs/certificates/allocation.md, Lemma 29.
@@ -506,4 +509,317 @@ TEST_CASE("a mixture of one length in batches is the Gaussian", "[persons]") {
     CHECK_THROWS_AS(by_rho.compose(sampled(two, fixed_size{batch, 3})), std::invalid_argument);
     CHECK_THROWS_AS(by_mu.compose(sampled(two, fixed_size{batch, 3})), std::invalid_argument);
   }
+}
+
+namespace {
+
+using answer_law = std::map<std::vector<int>, double>;
+
+/// An answer among k categories of a record that has this value; of a null record, −1, at random.
+double answers(int value, int answer, double epsilon, int k) {
+  if (value < 0) return 1.0 / k;
+  return (answer == value ? std::exp(epsilon) : 1.0) / (std::exp(epsilon) + k - 1);
+}
+
+/// The answers of records in their order.
+answer_law all_answers(std::vector<int> const& values, double epsilon, int k) {
+  answer_law out{{{}, 1.0}};
+  for (int const value : values) {
+    answer_law longer;
+    for (auto const& [before, mass] : out) {
+      for (int a = 0; a < k; ++a) {
+        std::vector<int> after = before;
+        after.push_back(a);
+        longer[after] += mass * answers(value, a, epsilon, k);
+      }
+    }
+    out = std::move(longer);
+  }
+  return out;
+}
+
+answer_law answered(std::vector<int> const& values, sampling const& how, double epsilon, int k) {
+  std::size_t const n = values.size();
+  answer_law out;
+  if (auto const* coins = std::get_if<poisson>(&how)) {  // what is not drawn answers at random
+    for (std::size_t set = 0; set < std::size_t{1} << n; ++set) {
+      std::vector<int> shown = values;
+      double probability = 1.0;
+      for (std::size_t i = 0; i < n; ++i) {
+        bool const drawn = ((set >> i) & 1) != 0;
+        if (!drawn) shown[i] = -1;
+        probability *= drawn ? coins->rate : 1.0 - coins->rate;
+      }
+      for (auto const& [a, mass] : all_answers(shown, epsilon, k)) out[a] += probability * mass;
+    }
+    return out;
+  }
+  auto const* fixed = std::get_if<fixed_size>(&how);
+  auto const* draws = std::get_if<with_replacement>(&how);
+  if (fixed == nullptr && draws == nullptr) return all_answers(values, epsilon, k);
+  std::size_t const batch = fixed != nullptr ? fixed->batch : draws->batch;
+  std::vector<std::vector<int>> samples;
+  std::vector<std::size_t> at(batch, 0);
+  for (;;) {
+    std::vector<int> times(n, 0);
+    for (std::size_t const i : at) ++times[i];
+    if (fixed == nullptr || *std::max_element(times.begin(), times.end()) <= 1) {
+      samples.emplace_back();
+      for (std::size_t const i : at) samples.back().push_back(values[i]);
+    }
+    std::size_t j = 0;
+    while (j < batch && ++at[j] == n) at[j++] = 0;
+    if (j == batch) break;
+  }
+  for (auto const& sample : samples) {
+    for (auto const& [a, mass] : all_answers(sample, epsilon, k)) {
+      std::vector<int> as_a_set = a;
+      std::sort(as_a_set.begin(), as_a_set.end());
+      out[as_a_set] += mass / static_cast<double>(samples.size());
+    }
+  }
+  return out;
+}
+
+double larger_delta(answer_law const& p, answer_law const& q, double epsilon) {
+  double one = 0.0;
+  double other = 0.0;
+  for (auto const& [a, mass] : p) {
+    one += std::max(0.0, mass - std::exp(epsilon) * q.at(a));
+    other += std::max(0.0, q.at(a) - std::exp(epsilon) * mass);
+  }
+  return std::max(one, other);
+}
+
+}  // namespace
+
+TEST_CASE("responses of persons, and in batches, are above every sample", "[persons]") {
+  struct question {
+    sampling how;
+    std::size_t persons;
+  };
+  std::vector<question> const questions{{unsampled{}, 2},
+                                        {poisson{0.3}, 2},
+                                        {fixed_size{1, 3}, 1},
+                                        {fixed_size{2, 3}, 1},
+                                        {fixed_size{1, 3}, 2},
+                                        {fixed_size{2, 3}, 2},
+                                        {fixed_size{3, 3}, 2},
+                                        {fixed_size{3, 3}, 1},
+                                        {with_replacement{1, 3}, 1},
+                                        {with_replacement{2, 3}, 1},
+                                        {with_replacement{2, 3}, 2},
+                                        {unsampled{}, 3}};
+  for (int const k : {2, 3}) {
+    for (double const epsilon : {0.4, 1.5}) {
+      randomised_response const m{epsilon, static_cast<std::uint64_t>(k)};
+      for (question const& asked : questions) {
+        for (adjacency const how : {adjacency::zero_out, adjacency::replace_one}) {
+          CAPTURE(k, epsilon, asked.how.index(), asked.persons, static_cast<int>(how));
+          std::vector<std::vector<int>> databases;
+          for (int code = 0; code < k * k * k; ++code) {
+            databases.push_back({code % k, code / k % k, code / (k * k)});
+          }
+          std::vector<double> worst(some_epsilons.size(), 0.0);
+          for (auto const& one : databases) {
+            answer_law const p = answered(one, asked.how, epsilon, k);
+            for (auto other : databases) {
+              bool alike = true;
+              for (std::size_t i = asked.persons; i < 3; ++i) alike = alike && one[i] == other[i];
+              if (!alike) continue;
+              if (how == adjacency::zero_out) {
+                for (std::size_t i = 0; i < asked.persons; ++i) other[i] = -1;
+              }
+              answer_law const q = answered(other, asked.how, epsilon, k);
+              std::size_t at = 0;
+              for (double const e : some_epsilons) {
+                worst[at] = std::max(worst[at], larger_delta(p, q, e));
+                ++at;
+              }
+            }
+          }
+          event const release = by_person(sampled(m, asked.how), asked.persons);
+          privacy_loss_accountant run(how);
+          run.compose(release);
+          discretised_accountant grid(how);
+          grid.compose(release);
+          renyi_accountant orders(how);
+          orders.compose(release);
+          bool const exact = asked.how.index() <= 1;
+          std::size_t at = 0;
+          for (double const e : some_epsilons) {
+            CAPTURE(e, worst[at]);
+            CHECK(run.delta(e).upper >= worst[at] * (1.0 - 1e-12) - 1e-15);
+            CHECK(grid.delta(e).upper >= worst[at] * (1.0 - 1e-12) - 1e-15);
+            CHECK(orders.delta(e).upper >= worst[at] * (1.0 - 1e-12) - 1e-15);
+            CHECK(run.delta(e).upper <= orders.delta(e).upper * (1.0 + 1e-9) + 1e-15);
+            if (exact) CHECK(run.delta(e).upper <= worst[at] * (1.0 + 1e-4) + 1e-9);
+            ++at;
+          }
+          std::vector<composed> const history{{release, 1}};
+          double const most = pure_epsilon(history, how).upper;
+          CHECK(run.delta(most).upper <= 1e-9);
+          answer_law const p = answered({0, 0, 0}, asked.how, epsilon, k);
+          CHECK(p.size() > 1);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("responses of a person compose as so many responses", "[persons]") {
+  randomised_response const m{0.7, 4};
+  for (adjacency const how : {adjacency::zero_out, adjacency::replace_one}) {
+    for (sampling const& scheme :
+         std::vector<sampling>{unsampled{}, poisson{0.2}, shuffled{}, random_allocation{10},
+                               random_allocation{10, 2}}) {
+      CAPTURE(static_cast<int>(how), scheme.index());
+      privacy_loss_accountant several(how);
+      several.compose(by_person(sampled(m, scheme), 3), 5);
+      privacy_loss_accountant one_each(how);
+      one_each.compose(sampled(m, scheme), 15);
+      CHECK(several.epsilon(1e-6).upper == one_each.epsilon(1e-6).upper);
+      CHECK_FALSE(several.method().attained());
+    }
+    zcdp_accountant rho(how);
+    rho.compose(by_person(m, 3), 5);
+    zcdp_accountant each(how);
+    each.compose(m, 15);
+    CHECK(rho.epsilon(1e-6).upper == Approx(each.epsilon(1e-6).upper).epsilon(1e-14));
+    // Several records of a batch count as a group.
+    privacy_loss_accountant batches(how);
+    batches.compose(by_person(sampled(m, fixed_size{10, 100}), 3), 5);
+    privacy_loss_accountant as_pure(how);
+    as_pure.compose(by_person(sampled(pure{0.7}, fixed_size{10, 100}), 3), 5);
+    CHECK(batches.epsilon(1e-6).upper <= as_pure.epsilon(1e-6).upper * (1.0 + 1e-6));
+  }
+  privacy_loss_accountant run(adjacency::replace_one);
+  CHECK_THROWS_AS(run.compose(by_person(m, 1000), std::numeric_limits<std::uint64_t>::max() / 999),
+                  std::domain_error);
+  CHECK_THROWS_AS(privacy_loss_accountant().compose(by_person(m, 2)), std::invalid_argument);
+}
+
+namespace {
+
+double divergence(std::vector<double> const& p, std::vector<double> const& q, double order) {
+  double most = -std::numeric_limits<double>::infinity();
+  auto const exponent = [&](std::size_t k) {
+    return order * std::log(p[k]) + (1.0 - order) * std::log(q[k]);
+  };
+  for (std::size_t k = 0; k < p.size(); ++k) most = std::max(most, exponent(k));
+  double sum = 0.0;
+  for (std::size_t k = 0; k < p.size(); ++k) sum += std::exp(exponent(k) - most);
+  return std::max(0.0, (most + std::log(sum)) / (order - 1.0));
+}
+
+}  // namespace
+
+TEST_CASE("chains of neighbours have the divergences of their links", "[persons]") {
+  std::mt19937 random(20);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  double closest = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < 300; ++run) {
+    std::size_t const links = 2 + static_cast<std::size_t>(run % 4);
+    std::vector<std::vector<double>> chain(links + 1);
+    double const spread = run % 3 == 0 ? 0.05 : 2.0 * uniform(random);
+    std::vector<double> logs(4, 0.0);
+    double const drift = uniform(random);
+    for (auto& law : chain) {
+      double sum = 0.0;
+      for (std::size_t k = 0; k < logs.size(); ++k) {
+        double const way = k % 2 == 0 ? 1.0 : -1.0;
+        logs[k] += spread * (drift * way + (1.0 - drift) * (uniform(random) - 0.5));
+        law.push_back(std::exp(logs[k]));
+        sum += law.back();
+      }
+      for (double& mass : law) mass /= sum;
+    }
+    auto const of_link = [&](double order) {
+      double most = 0.0;
+      for (std::size_t k = 0; k < links; ++k) {
+        most = std::max({most, divergence(chain[k], chain[k + 1], order),
+                         divergence(chain[k + 1], chain[k], order)});
+      }
+      return most;
+    };
+    double const n = static_cast<double>(links);
+    for (double const order : {1.2, 2.0, 5.0, 20.0}) {
+      double const truth = std::max(divergence(chain.front(), chain.back(), order),
+                                    divergence(chain.back(), chain.front(), order));
+      double const found = detail::chained_divergence(n, order, of_link);
+      CAPTURE(links, order, truth, found);
+      CHECK(found >= truth * (1.0 - 1e-9) - 1e-12);
+      if (order > 1.5 && truth > 1e-3) closest = std::min(closest, found / truth);
+    }
+    // Stated orders: each is the order of all links for another one of the chain.
+    std::vector<double> orders;
+    for (double const order : {1.5, 3.0, 6.0, 12.0, 40.0, 100.0}) orders.push_back(order);
+    renyi_dp const known = from_renyi_curve(of_link, orders);
+    renyi_accountant account;
+    account.compose(by_person(known, links));
+    renyi_dp const grouped = detail::chained(known, n);
+    REQUIRE(grouped.points.size() >= 5);
+    for (renyi_bound const& point : grouped.points) {
+      double const truth = std::max(divergence(chain.front(), chain.back(), point.order),
+                                    divergence(chain.back(), chain.front(), point.order));
+      CAPTURE(point.order, truth, point.divergence);
+      CHECK(point.divergence >= truth * (1.0 - 1e-6) - 1e-12);
+      CHECK(account.method().divergence(point.order) <= point.divergence * (1.0 + 1e-12));
+    }
+  }
+  CHECK(closest < 1.1);
+  // Never above n²ρ by much, and Mironov's (α, 3·D_{2α}) for two.
+  double const two = detail::chained_divergence(2.0, 8.0, [](double c) { return 0.1 * c; });
+  CHECK((two >= 4.0 * 0.8 && two <= 4.0 * 0.8 * 1.02));
+  CHECK(detail::chained_divergence(2.0, 2.0, [](double c) { return c <= 4.0 ? 1.0 : 1e9; }) < 3.0);
+}
+
+TEST_CASE("sampled records of a person, by divergences alone", "[persons]") {
+  auto const epsilon = [](adjacency how, event const& release, std::uint64_t count = 100) {
+    renyi_accountant run(how);
+    run.compose(release, count);
+    return run.epsilon(1e-6).upper;
+  };
+  // Of normal noise the truth is known: half of a squared shift.
+  double const sigma = 4.0;
+  zcdp const rho{0.5 / (sigma * sigma)};
+  renyi_dp points;
+  for (double order = 1.25; order < 2000.0; order *= 1.1) {
+    points.points.push_back({order, rho.rho * order});
+  }
+  for (mechanism_event const& known : std::vector<mechanism_event>{rho, points}) {
+    for (std::uint64_t const persons : std::vector<std::uint64_t>{2, 5}) {
+      CAPTURE(known.index(), persons);
+      for (adjacency const how :
+           {adjacency::add_remove, adjacency::zero_out, adjacency::replace_one}) {
+        double const whole = epsilon(how, by_person(known, persons));
+        for (double const rate : {0.0, 0.01, 0.3, 1.0}) {
+          CAPTURE(static_cast<int>(how), rate);
+          double const found = epsilon(how, by_person(sampled(known, poisson{rate}), persons));
+          CHECK(found <= whole * (1.0 + 1e-9));
+          if (rate == 0.0) CHECK(found < 0.01);
+          if (how == adjacency::add_remove && rate > 0.0) {
+            CHECK(found >=
+                  epsilon(how, by_person(sampled(gaussian{sigma}, poisson{rate}), persons)) *
+                      (1.0 - 1e-9));
+          }
+          if (rate == 0.01 && how == adjacency::add_remove) CHECK(found < 0.5 * whole);
+        }
+      }
+      double const batch =
+          epsilon(adjacency::replace_one, by_person(sampled(known, fixed_size{10, 1000}), persons));
+      CHECK(batch < 0.5 * epsilon(adjacency::replace_one, by_person(known, persons)));
+      CHECK(batch >= epsilon(adjacency::replace_one, sampled(known, fixed_size{10, 1000})));
+    }
+  }
+  event const noise =
+      by_person(sampled(integer_noise{integer_law::skellam, 400.0}, poisson{0.01}), 3);
+  privacy_loss_accountant exact;
+  exact.compose(noise, 100);
+  CHECK(epsilon(adjacency::add_remove, noise) >= exact.epsilon(1e-6).lower);
+  CHECK(exact.epsilon(1e-6).upper <= epsilon(adjacency::add_remove, noise));
+  // So many that no order is left.
+  renyi_accountant run;
+  CHECK_THROWS_AS(run.compose(by_person(renyi_dp{{{2.0, 0.1}}}, 1000)), std::invalid_argument);
+  CHECK_NOTHROW(run.compose(by_person(renyi_dp{{{2.0, 0.1}, {5000.0, 1.0}}}, 1000)));
 }

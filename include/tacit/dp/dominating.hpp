@@ -156,18 +156,27 @@ class dominator : private sampled_records<> {
                   "one record more is one answer more, and everyone can count them; use zero_out, "
                   "where a null record answers at random, or replace_one");
     }
-    if (event_.records_per_person > 1) {
-      refuse_unwritten("randomised response of several records a person",
-                       "compose one response a record instead");
-    }
     double const categories = static_cast<double>(m.categories);
-    if (how_ == taken::with_replacement ||
-        (how_ == taken::fixed_size && neighbours_ == adjacency::zero_out)) {
-      refuse_unwritten("randomised response in these batches",
-                       "use Poisson sampling, or what `pure` has in these batches");
+    if (how_ == taken::fixed_size && one_takes_part()) {
+      return symmetric_domination(mirrored_pair(response_pair(m.epsilon, categories, 0.0), rate_),
+                                  false);
+    }
+    auto const group = [&](double answers) {
+      if (answers == 1.0) return response_pair(m.epsilon, categories, 0.0);
+      return response_pair(many(m.epsilon, answers), 2.0, 0.0);
+    };
+    if (in_batches()) return by_union(group);
+    if (records_ > 1.0) {
+      if (std::holds_alternative<fixed_size>(event_.how)) {
+        return symmetric_domination(group(records_), false);
+      }
+      refuse_unwritten("randomised response of several records a person, as one pair",
+                       "compose one response a record instead: see `epoch_blocks`");
     }
     if (neighbours_ == adjacency::replace_one) {
-      if (how_ != taken::poisson) return finite(response_pair(m.epsilon, categories, 0.0), true);
+      if (how_ != taken::poisson) {
+        return from_definition(response_pair(m.epsilon, categories, 0.0), true);
+      }
       finite_pair sampled =
           response_pair(sampled_response(m.epsilon, categories, rate_), categories, 0.0);
       sampled.loss_error = 16.0 * std::numeric_limits<double>::epsilon();
@@ -287,26 +296,29 @@ template <std::same_as<event> Event>
 ///   k of t steps at random   t mod k blocks of ⌊t/k⌋+1 steps and k less of ⌊t/k⌋, of each of which a record takes part in one
 ///   n records of a person    in t > 1 steps at random, with Gaussian noise: n epochs of noise/√n, of one record each
 ///   both, of other noise     one epoch in one step of which nk records take part; but μ-GDP and zCDP stay as they are
+///   n randomised responses   n of one record each, but in batches
 /// The partition into blocks is random, and revealed: the composition bounds k-of-t sampling from above, and is exact for one
 /// step a block. docs/certificates/allocation.md, Lemmas 1 and 29.
 template <std::same_as<event> Event>
 [[nodiscard]] std::vector<composed> epoch_blocks(Event const& release, std::uint64_t epochs) {
   auto const* epoch = std::get_if<random_allocation>(&release.how);
   std::uint64_t const persons = release.records_per_person;
-  if (epoch == nullptr || epoch->steps == 1 || (epoch->part == 1 && persons == 1)) {
-    return {{release, epochs}};
-  }
+  bool const answers = persons > 1 && std::holds_alternative<randomised_response>(release.what) &&
+                       !std::holds_alternative<fixed_size>(release.how) &&
+                       !std::holds_alternative<with_replacement>(release.how);
+  bool const in_steps = epoch != nullptr && epoch->steps > 1 && (epoch->part > 1 || persons > 1);
+  if (!in_steps && !answers) return {{release, epochs}};
   detail::check_event("epoch_blocks", release);
   event each = release;
-  std::uint64_t part = epoch->part;
+  std::uint64_t part = epoch != nullptr ? epoch->part : 1;
   std::uint64_t times = 1;
   if (persons > 1) {
     double const root = detail::next_up(std::sqrt(static_cast<double>(persons)));
     double* noise = nullptr;
     if (auto* m = std::get_if<gaussian>(&each.what)) noise = &m->noise_multiplier;
     if (auto* m = std::get_if<gaussian_mixture>(&each.what)) noise = &m->sigma;
-    if (noise != nullptr) {
-      *noise = detail::divide_down(*noise, root);
+    if (noise != nullptr) *noise = detail::divide_down(*noise, root);
+    if (noise != nullptr || answers) {
       each.records_per_person = 1;
       times = persons;
     } else if (!std::holds_alternative<gaussian_dp>(each.what) &&
@@ -317,10 +329,11 @@ template <std::same_as<event> Event>
       part = 1;
     }
   }
-  std::uint64_t const longer = epoch->steps % part;
-  std::uint64_t const shorter = part - longer;
   detail::require_domain(epochs <= std::numeric_limits<std::uint64_t>::max() / (part * times),
                          "compose", "count", epochs, "small enough for a total of 64 bits");
+  if (!in_steps) return {{each, times * epochs}};
+  std::uint64_t const longer = epoch->steps % part;
+  std::uint64_t const shorter = part - longer;
   std::uint64_t const steps = epoch->steps / part;
   auto const block = [&](std::uint64_t length) {
     event out = each;
@@ -339,8 +352,8 @@ template <std::same_as<event> Event>
 /// sampling          add_remove                   zero_out                     replace_one
 /// unsampled         all but randomised response  all                          all
 /// poisson           all but randomised response  all                          all
-/// fixed_size        sums, guarantees             sums, guarantees             sums, guarantees, response
-/// with_replacement  sums, guarantees             sums, guarantees             sums, guarantees
+/// fixed_size        sums, guarantees             all but matrix mechanisms    all but matrix mechanisms
+/// with_replacement  sums, guarantees             all but matrix mechanisms    all but matrix mechanisms
 /// shuffled          refused                      as unsampled                 as unsampled
 /// allocation        sums, guarantees             all but matrix mechanisms    as unsampled
 ///

@@ -268,15 +268,19 @@ class basic_renyi {
                                       detail::divergence_guarantee known) const {
     detail::check_guaranteed_samples(release, neighbours_);
     detail::renyi_cost cost{std::nullopt, std::nullopt, 1.0, false, std::move(known)};
+    auto const* coins = std::get_if<poisson>(&release.how);
+    auto const* drawn = std::get_if<fixed_size>(&release.how);
+    bool const is_sampled = (coins != nullptr && coins->rate > 0.0 && coins->rate < 1.0) ||
+                            (drawn != nullptr && drawn->batch < drawn->records);
+    if (release.records_per_person > 1 && is_sampled) {
+      // One record after the other: what a sample makes of each of them is known.
+      cost.together = cost.known;
+      cost.known = detail::guarantee_of(by_person(release, 1), neighbours_);
+      cost.links = detail::count_up(release.records_per_person);
+    }
     if (auto const* scheme = std::get_if<poisson>(&release.how)) {
       if (scheme->rate == 0.0) cost.known = detail::divergence_guarantee(zcdp{0.0});
       if (scheme->rate > 0.0 && scheme->rate < 1.0) {
-        if (release.records_per_person > 1) {
-          detail::refuse_unwritten(
-              "Poisson samples of several records a person of a mechanism that is known by its "
-              "Rényi divergences",
-              "use one record a person");
-        }
         // In a sum a record that is not sampled is as good as a null record. Elsewhere absence is no neighbour's state.
         bool const is_null = neighbours_ == adjacency::zero_out &&
                              std::holds_alternative<integer_noise>(release.what);

@@ -409,12 +409,6 @@ class sampled_records {
   // Under these a null record, or none, is in the place of another.
   [[nodiscard]] bool one_sided() const { return neighbours_ != adjacency::replace_one; }
 
-  // Randomised response.
-  [[nodiscard]] domination finite(finite_pair const& base, bool attained) const {
-    if (how_ == taken::fixed_size) return symmetric_domination(mirrored_pair(base, rate_), false);
-    return from_definition(base, attained);
-  }
-
   [[noreturn]] static void refuse_divergences() {
     refuse_pair("a mechanism that is known by its Rényi divergences alone, as a pair",
                 "take the Rényi accountant, or zCDP's; or compose the (ε, δ) that they imply: see "

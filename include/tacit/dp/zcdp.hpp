@@ -151,6 +151,27 @@ struct zcdp_of_pair {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Of a release that is no composition.
+template <std::same_as<event> Event>
+[[nodiscard]] zcdp zcdp_of_one(Event const& release, adjacency neighbours) {
+  zcdp_of_pair<event> const visitor{release};
+  if (std::holds_alternative<zcdp>(release.what)) {
+    check_event("zcdp_of", release);
+    check_guaranteed_samples(release, neighbours);
+    if (is_sampled(release.how)) visitor.refuse_samples();
+    auto const* scheme = std::get_if<poisson>(&release.how);
+    if (scheme != nullptr && scheme->rate == 0.0) return {0.0};
+    return {guarantee_of(release, neighbours)->upper(1.0)};
+  }
+  domination const pair = dominate(release, neighbours);
+  if (is_sampled(release.how)) visitor.refuse_samples();
+  return std::visit(visitor, pair.remove);
+}
+
+}  // namespace detail
+
 /// ρ of one release. Gaussians, also discrete, by half their squared shift; Laplace, bounded range
 /// and pure mechanisms by the functions above; sampled ones and (ε, δ > 0) are refused.
 /// Guarantee: upper bound.
@@ -158,18 +179,12 @@ struct zcdp_of_pair {
 ///         where no bound is known
 template <real T = double>
 [[nodiscard]] zcdp zcdp_of(event const& release, adjacency neighbours) {
-  detail::zcdp_of_pair<event> const visitor{release};
-  if (std::holds_alternative<zcdp>(release.what)) {
-    detail::check_event("zcdp_of", release);
-    detail::check_guaranteed_samples(release, neighbours);
-    if (detail::is_sampled(release.how)) visitor.refuse_samples();
-    auto const* scheme = std::get_if<poisson>(&release.how);
-    if (scheme != nullptr && scheme->rate == 0.0) return {0.0};
-    return {detail::guarantee_of(release, neighbours)->upper(1.0)};
+  double sum = 0.0;
+  for (auto const& [block, count] : epoch_blocks(release, 1)) {
+    double const rho = detail::zcdp_of_one(block, neighbours).rho;
+    sum = detail::add_up(sum, count == 1 ? rho : detail::multiply_up(detail::count_up(count), rho));
   }
-  domination const pair = dominate(release, neighbours);
-  if (detail::is_sampled(release.how)) visitor.refuse_samples();
-  return std::visit(visitor, pair.remove);
+  return {sum};
 }
 
 namespace detail {

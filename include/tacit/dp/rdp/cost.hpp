@@ -34,6 +34,9 @@ struct renyi_cost {
   bool bounded_range = false;
   /// In place of `pair` (or `base`): what is known of the mechanism's divergences.
   std::optional<divergence_guarantee> known = std::nullopt;
+  /// How many neighbours of which that is known follow one another, and what is known of all of them without samples.
+  double links = 1.0;
+  std::optional<divergence_guarantee> together = std::nullopt;
 
   friend bool operator==(renyi_cost const&, renyi_cost const&) = default;
 };
@@ -125,7 +128,11 @@ template <real T>
 class cost_curve {
  public:
   explicit cost_curve(renyi_cost const& cost)
-      : known_(cost.known), rate_(cost.rate), bounded_range_(cost.bounded_range) {
+      : known_(cost.known),
+        together_(cost.together),
+        rate_(cost.rate),
+        links_(cost.links),
+        bounded_range_(cost.bounded_range) {
     if (cost.pair) whole_.emplace(*cost.pair);
     if (cost.base) {
       base_.emplace(*cost.base);
@@ -136,6 +143,31 @@ class cost_curve {
   }
 
   [[nodiscard]] double upper(double order) {
+    if (links_ == 1.0) return of_link(order);
+    double const chain =
+        chained_divergence(links_, order, [this](double at) { return of_link(at); });
+    return together_ ? std::min(chain, together_->upper(order)) : chain;
+  }
+
+  /// See `basic_renyi_curve`.
+  void among(std::size_t many) {
+    if (whole_) whole_->among(many);
+  }
+
+  /// What tables have taken so far, as `basic_renyi_curve` counts it.
+  [[nodiscard]] double work() const {
+    return known_work_ + (whole_ ? whole_->work() : 0.0) + (base_ ? base_->work() : 0.0);
+  }
+
+  /// The orders at which a guarantee is stated: a least bound is often at one of them.
+  void stated_orders(std::vector<double>& into) const {
+    auto const& stated = together_ ? together_ : known_;
+    if (!stated) return;
+    for (renyi_bound const& point : stated->points()) into.push_back(point.order);
+  }
+
+ private:
+  [[nodiscard]] double of_link(double order) {
     double best = std::numeric_limits<double>::infinity();
     if (whole_) best = bounded_range_ && !base_ ? unsampled(order) : whole_->upper(order);
     if (known_ && !(rate_ < 1.0)) {
@@ -154,23 +186,6 @@ class cost_curve {
     return best;
   }
 
-  /// See `basic_renyi_curve`.
-  void among(std::size_t many) {
-    if (whole_) whole_->among(many);
-  }
-
-  /// What tables have taken so far, as `basic_renyi_curve` counts it.
-  [[nodiscard]] double work() const {
-    return known_work_ + (whole_ ? whole_->work() : 0.0) + (base_ ? base_->work() : 0.0);
-  }
-
-  /// The orders at which a guarantee is stated: a least bound is often at one of them.
-  void stated_orders(std::vector<double>& into) const {
-    if (!known_) return;
-    for (renyi_bound const& point : known_->points()) into.push_back(point.order);
-  }
-
- private:
   [[nodiscard]] double unsampled(double order) {
     if (known_) return known_->upper(order);
     if (bounded_range_) {
@@ -183,7 +198,9 @@ class cost_curve {
   std::optional<basic_renyi_curve<T>> whole_;
   std::optional<basic_renyi_curve<T>> base_;
   std::optional<divergence_guarantee> known_;
+  std::optional<divergence_guarantee> together_;
   double rate_;
+  double links_;
   bool bounded_range_;
   double known_work_ = 0.0;
   double epsilon_ = 0.0;

@@ -131,11 +131,6 @@ void check_guaranteed_samples(Event const& release, adjacency neighbours) {
     refuse_unwritten("batches of a mechanism that is known by its Rényi divergences",
                      "without replacement, and under replace_one, they have one");
   }
-  if (batch != nullptr && batch->batch < batch->records && release.records_per_person > 1) {
-    refuse_unwritten(
-        "batches of several records a person of a mechanism that is known by its Rényi divergences",
-        "use one record a person");
-  }
   event any = release;
   any.what = pure{1.0};
   (void)dominate(any, neighbours);
@@ -160,8 +155,45 @@ void check_guaranteed_samples(Event const& release, adjacency neighbours) {
   return out;
 }
 
+/// A chain of n neighbours, the divergences of each link being bounded: with 1 − 1/c = (1 − 1/α)^{1/n},
+///   D_α ≤ (c − 1)/(α − 1)·D_c   for α > 1.
+/// Guarantee: upper bound, if `link` is one on D_c, and rises with c.
+/// Source: Hölder's inequality, as Mironov 2017, Proposition 11; docs/certificates/events.md, Lemma 3b.
+template <std::same_as<double> T, class Link>
+[[nodiscard]] T chained_divergence(double links, T order, Link&& link) {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  if (!(order > 1.0)) return infinity;
+  enclosure const alpha(order);
+  T const at = (-1.0 / expm1(log1p(-1.0 / alpha) / links)).upper;
+  if (!(at > 1.0 && at < infinity)) return infinity;
+  T const each = link(at);
+  if (!(each < infinity)) return infinity;
+  return ((enclosure(at) - 1.0) / (alpha - 1.0) * each).upper;
+}
+
+/// The same of stated orders: each α is the c of another one.
+/// @throws std::invalid_argument where none is a double above 1
+template <std::same_as<renyi_dp> Known>
+[[nodiscard]] Known chained(Known const& link, double links) {
+  Known out;
+  for (renyi_bound const& point : link.points) {
+    enclosure const log_share = links * log1p(-1.0 / enclosure(point.order));
+    enclosure const odds = expm1(-log_share);  // 1/(order − 1)
+    double const order = (1.0 + 1.0 / odds).lower;
+    double const divergence = ((enclosure(point.order) - 1.0) * odds * point.divergence).upper;
+    if (order > 1.0 && divergence <= std::numeric_limits<double>::max()) {
+      out.points.push_back({order, divergence});
+    }
+  }
+  if (out.points.empty()) {
+    refuse_pair("so many records a person by Rényi divergences of these orders",
+                "none is left above 1; state larger ones");
+  }
+  return out;
+}
+
 /// The guarantee of an event that is known by its Rényi divergences; nothing of any other event. That of a person with
-/// k records is k²ρ (Bun & Steinke 2016, Proposition 1.9).
+/// k records is k²ρ (Bun & Steinke 2016, Proposition 1.9), or a chain's.
 /// @throws std::invalid_argument where several records a person have no bound
 template <std::same_as<event> Event>
 [[nodiscard]] std::optional<divergence_guarantee> guarantee_of(Event const& release,
@@ -181,11 +213,7 @@ template <std::same_as<event> Event>
   }
   auto const* known = std::get_if<renyi_dp>(&release.what);
   if (known == nullptr) return std::nullopt;
-  if (release.records_per_person > 1) {
-    refuse_unwritten(
-        "several records a person of a mechanism that is known by its Rényi divergences",
-        "bound those of a person and declare one record a person, or use zCDP");
-  }
+  if (release.records_per_person > 1) return divergence_guarantee(chained(*known, records));
   return divergence_guarantee(*known);
 }
 
