@@ -611,8 +611,7 @@ TEST_CASE("A mixture of Gaussians: its two directions, sampled or not", "[dp][sa
         dominating_pair(normal_pair{1.0}));
   CHECK(dominate(gaussian_mixture{2.0, {{1.0, 0.0}}}, adjacency::replace_one).remove ==
         dominating_pair(normal_pair{0.0}));
-  CHECK_THROWS_AS(dominate(sampled(m, fixed_size{1, 3}), adjacency::add_remove),
-                  std::invalid_argument);
+  CHECK_FALSE(dominate(sampled(m, fixed_size{1, 3}), adjacency::add_remove).attained);
   CHECK_THROWS_WITH(dominate(gaussian_mixture{1.0, {{0.7, 1.0}, {0.4, 1.0}}}, adjacency::zero_out),
                     Catch::Contains("sum of weights is 1.1") && Catch::Contains("at most 1"));
   CHECK_THROWS_AS(dominate(gaussian_mixture{1.0, {}}, adjacency::zero_out), std::domain_error);
