@@ -52,12 +52,15 @@ class cell_width {
     stride_ = cell.stride;
     width = step_ * static_cast<T>(stride_);
     drop = elementary::exp(-tilt_ * width);
+    less = elementary::exp(-width);
     above = -elementary::expm1(-width);
     below = elementary::expm1(width);
   }
 
   T width = 0.0;
-  T drop = 1.0;   // tilt at the lower node over tilt at the upper
+  T drop = 1.0;  // tilt at the lower node over tilt at the upper
+  T less =
+      1.0;  // R(lower node) over R(upper node), of which 1 − above has few digits in a wide cell
   T above = 0.0;  // an outcome at u has R − R(lower node) = above·u in its own R, …
   T below = 0.0;  // … and R(upper node) − R = below·(1−u)
 
@@ -77,7 +80,10 @@ template <std::same_as<double> T = double>
   out.mass.resize(size, 0.0);
   out.step = step;
   out.tilt = tilt;
-  out.distance = 64.0 * unit_roundoff;
+  std::int64_t widest = 1;
+  for (loss_cell<T> const& cell : cells) widest = std::max(widest, cell.stride);
+  T const exponents = (1.0 + tilt) * step * static_cast<T>(widest);
+  out.distance = unit_roundoff * (64.0 + 6.0 * exponents);
   return out;
 }
 
@@ -133,13 +139,13 @@ template <std::same_as<double> T = double>
     loss_cell<T> const& cell = cells[j];
     width.of(cell);
     T const high = cell.high * width.drop;
-    T const in_q = cell.low + high * (1.0 - width.above);
+    T const in_q = cell.low + high * width.less;
     if (in_q > 0.0) {
       gap_low[j] = width.above * high * (cell.low / in_q);
       gap_high[j] = width.above * cell.high * (cell.low / in_q);
     }
     delta[j] = width.above * high + (delta[j + 1] + width.above * q) * width.drop;
-    q = cell.at + in_q + (1.0 - width.above) * q * width.drop;
+    q = cell.at + in_q + width.less * q * width.drop;
   }
   q = 0.0;
   for (std::size_t j = 0; j < all; ++j) {
@@ -182,14 +188,16 @@ template <std::same_as<double> T = double>
   if (n < first + 2) return lowered(cells, step, tilt);
   lower[n] = delta[n];
 
-  // The masses are the bends of the polygon; sizes are what their terms sum to, of which rounding is a part.
+  // The masses are the bends of the polygon; sizes are what their terms sum to, of which rounding is a part: `wear`, in
+  // units of the roundoff. What an end's long sum is off by is in the masses next to it.
   std::vector<T> mass(n + 1, 0.0);
   std::vector<T> size(n + 1, 0.0);
   T from_below = 0.0;
   T bend_below = 0.0;
   T bend_size = 0.0;
-  T long_sums = 0.0;
   T widest = 0.0;
+  T long_first = 0.0;
+  T long_next = 0.0;
   for (std::size_t j = first; j < n; ++j) {
     width.of(cells[j]);
     widest = std::max(widest, width.width);
@@ -198,7 +206,8 @@ template <std::same_as<double> T = double>
       T const to_next = width.drop / width.below;
       mass[j] = (reverse_delta[j + 1] - lower[j + 1]) * to_next;
       size[j] = reverse_delta[j + 1] * to_next;
-      long_sums += size[j] + lower[j] / (width.above * width.drop);
+      long_first = size[j];
+      long_next = lower[j] / (width.above * width.drop);
     } else {
       T const own = cells[j].at + cells[j].low + from_below;
       mass[j] = own - (next - lower[j]) / width.below + bend_below;
@@ -211,7 +220,16 @@ template <std::same_as<double> T = double>
   T const to_last = 1.0 / (width.above * width.drop);
   mass[n] = (delta[n - 1] - lower[n - 1]) * to_last;
   size[n] = delta[n - 1] * to_last;
-  long_sums += size[n] + delta[n] * width.drop / width.below;
+  T const exponents = 1.0 + tilt;
+  T const range = step * static_cast<T>(cells.back().node + cells.back().stride - cells[0].node);
+  T const units_of_one = 24.0 + 4.0 * exponents * widest;
+  T const units_of_long = 16.0 * static_cast<T>(all) + 2.0 * exponents * range;
+  std::vector<T> wear(n + 1, 0.0);
+  for (std::size_t j = first; j <= n; ++j) wear[j] = units_of_one * size[j];
+  wear[first] += units_of_long * long_first;
+  wear[first + 1] += units_of_long * long_next;
+  wear[n - 1] += units_of_long * (delta[n] * width.drop / width.below);
+  wear[n] += units_of_long * size[n];
 
   measure<T> out = nodes_of(cells, step, tilt);
   std::vector<std::int64_t> node;
@@ -224,37 +242,39 @@ template <std::same_as<double> T = double>
       kept.pop_back();
       T const to_next = step * static_cast<T>(node[k] - node[j]);
       T share = 1.0;
+      T moved = wear[j] + (20.0 + 2.0 * exponents * to_next) * size[j];
       if (!kept.empty()) {
         std::size_t const i = kept.back();
         T const back = step * static_cast<T>(node[j] - node[i]);
-        share = elementary::expm1(-back) / elementary::expm1(-(back + to_next));
-        T const down = (1.0 - share) * elementary::exp(-tilt * back);
+        moved += 2.0 * exponents * back * size[j];
+        T const whole = elementary::expm1(-(back + to_next));
+        share = elementary::expm1(-back) / whole;
+        T const rest = elementary::exp(-back) * (elementary::expm1(-to_next) / whole);
+        T const down = rest * elementary::exp(-tilt * back);
         mass[i] += mass[j] * down;
         size[i] += size[j] * down;
+        wear[i] += moved * down + size[i];
       }
       T const up = share * elementary::exp(tilt * to_next);
-      widest = std::max(widest, to_next);
       mass[k] += mass[j] * up;
       size[k] += size[j] * up;
+      wear[k] += moved * up + size[k];
       mass[j] = 0.0;
     }
     kept.push_back(k);
   }
   T total = 0.0;
-  T all_sizes = 0.0;
+  T all_wear = 0.0;
   for (std::size_t const k : kept) {
     out.mass[static_cast<std::size_t>(node[k] - out.first)] = mass[k];
     total += mass[k];
-    all_sizes += size[k];
+    all_wear += wear[k];
   }
   // The last mass may not be negative, and the first is a long sum.
-  if (!(mass[n] >= 0.0 && total > 0.0 && total < 1e300 && all_sizes < 1e300)) {
+  if (!(mass[n] >= 0.0 && total > 0.0 && total < 1e300 && all_wear < 1e300)) {
     return lowered(cells, step, tilt);
   }
-  T const range = step * static_cast<T>(cells.back().node + cells.back().stride - cells[0].node);
-  T const units_of_one = 24.0 + 4.0 * tilt * widest;
-  T const units_of_long = 16.0 * static_cast<T>(all) + 2.0 * tilt * range;
-  out.distance += unit_roundoff * (units_of_one * all_sizes + units_of_long * long_sums) / total;
+  out.distance += unit_roundoff * all_wear / total;
   return out;
 }
 

@@ -79,7 +79,8 @@ class loss_convolution {
       squares += (k == 0 || k + 1 == result.size() ? 1.0 : 2.0) * norm(result[k]);
     }
     // What lies beyond the window is missing there, and wrapped into it.
-    out.distance += real_fft::error(size) * std::sqrt(squares) + 4.0 * elementary::exp(-reach_);
+    out.distance += (real_fft::error(size) * std::sqrt(squares) + 4.0 * elementary::exp(-reach_)) *
+                    (1.0 + 1e-9);
     // Whole numbers: index = base + place, place in [low, high].
     T base = 0.0;
     T log_norm = 0.0;
@@ -149,7 +150,8 @@ class loss_convolution {
     out.tilt = factors.front().law->tilt;
     out.log_norm = log_norm;
     for (loss_factor<T> const& f : factors) {
-      out.distance += 3.0 * unit_roundoff * f.count * std::abs(f.law->log_norm);
+      out.distance +=
+          3.0 * unit_roundoff * f.count * (std::abs(f.law->log_norm) + std::abs(f.law->log_scale));
     }
     if (!normalise(out)) return std::nullopt;
     return out;
@@ -277,11 +279,12 @@ class loss_convolution {
       measure<T> const& law = *factors[f].law;
       T const count = factors[f].count;
       T const first = static_cast<T>(law.first) - w.moments[f].centre;
+      T const more = static_cast<T>(factors.size() - 1);  // sums
       auto const put = [&](std::size_t bin, T logarithm, T angle, T relative) {
         log_size[bin] += count * logarithm;
         phase[bin] += count * angle;
-        error[bin] += count * (relative +
-                               unit_roundoff * (3.0 * std::abs(logarithm) + 9.0 * std::abs(angle)));
+        error[bin] += count * (relative + unit_roundoff * ((3.0 + more) * std::abs(logarithm) +
+                                                           (9.0 + more) * std::abs(angle)));
       };
       std::vector<std::pair<std::uint64_t, T>> few;
       for (std::size_t k = 0; k < law.mass.size() && few.size() <= 8; ++k) {
@@ -293,6 +296,7 @@ class loss_convolution {
       }
       if (few.size() <= 8) {
         // 1 − transform, to relative accuracy: what a high power needs.
+        T const units = 16.0 + static_cast<T>(few.size());
         for (std::size_t bin = 0; bin < bins; ++bin) {
           T real = 0.0;
           T imaginary = 0.0;
@@ -313,7 +317,7 @@ class loss_convolution {
           T const logarithm =
               square > -0.5 ? 0.5 * elementary::log1p(square) : elementary::log(length);
           put(bin, logarithm, elementary::atan2(imaginary, 1.0 - real),
-              elementary::log1p(16.0 * unit_roundoff * touched / (length * length)));
+              elementary::log1p(units * unit_roundoff * touched / (length * length)));
         }
         continue;
       }
@@ -322,7 +326,7 @@ class loss_convolution {
       for (std::size_t bin = 0; bin < bins; ++bin) {
         T const square = std::max(1e-300, norm(transform[bin]));
         T const logarithm = 0.5 * elementary::log(square);
-        T const relative = elementary::log1p(off / std::sqrt(square));
+        T const relative = elementary::log1p(off / std::sqrt(square)) + 2.0 * unit_roundoff;
         bool const negligible = log_size[bin] + error[bin] + count * (logarithm + relative) < -90.0;
         put(bin, logarithm,
             negligible ? 3.2 : elementary::atan2(transform[bin].im, transform[bin].re), relative);
@@ -332,7 +336,7 @@ class loss_convolution {
     T squares = 0.0;
     for (std::size_t bin = 0; bin < bins; ++bin) {
       T const exponent = log_size[bin];
-      T const y = error[bin] + unit_roundoff * (4.0 + std::abs(exponent) + std::abs(phase[bin]));
+      T const y = error[bin] + unit_roundoff * (5.0 + std::abs(exponent) + std::abs(phase[bin]));
       T const weight = bin == 0 || bin + 1 == bins ? 1.0 : 2.0;
       // Too small for its phase to matter: its bound is added to the error.
       if (exponent + y < -80.0) {
@@ -348,7 +352,7 @@ class loss_convolution {
     }
     transform.front().im = 0.0;
     transform.back().im = 0.0;
-    distance += std::sqrt(squares);
+    distance += std::sqrt(squares) * (1.0 + 1e-9);
     return transform;
   }
 

@@ -201,10 +201,13 @@ class cell_filler {
     return step_ * static_cast<T>(cell.stride);
   }
 
-  void count_wear(T p, T log_p, T tilt) {
+  // Of a mass, and of the sum that it has become a part of. A node's loss is off by 2u of itself and by u of what is added to
+  // the origin.
+  void count_wear(T p, T log_p, T tilt, T sum) {
     total_ += p;
-    wear_ += p * (libm_units + 20.0 * std::abs(log_p) + 2.0 * std::abs(tilt) +
-                  2.0 * std::abs(log_scale_));
+    wear_ += p * (libm_units + 20.0 * std::abs(log_p) + 5.0 * std::abs(tilt) +
+                  tilt_ * (std::abs(origin_) + 8.0 * width_.width) + 2.0 * std::abs(log_scale_)) +
+             sum;
   }
 
   void add(loss_cell<T>& cell, T v, T log_p, T weight, bool atom) {
@@ -220,10 +223,10 @@ class cell_filler {
     T const at_high = width_.drop > 1e-50
                           ? p * u / width_.drop
                           : weight * u * elementary::exp(log_p + tilt_high - log_scale_);
-    count_wear(at_low, log_p, tilt_low);
-    count_wear(at_high, log_p, tilt_high);
     cell.low += at_low;
     cell.high += at_high;
+    count_wear(at_low, log_p, tilt_low, cell.low);
+    count_wear(at_high, log_p, tilt_high, cell.high);
     if (atom) {
       cell.cross_low += at_low * u;
       cell.cross_high += at_high * rest;
@@ -255,8 +258,8 @@ class cell_filler {
       T const log_p = elementary::log(atom.p);
       T const tilt = tilt_ * node_loss(atoms_[k]);
       T const p = elementary::exp(log_p + tilt - log_scale_);
-      count_wear(p, log_p, tilt);
       atoms_[k].at += p;
+      count_wear(p, log_p, tilt, atoms_[k].at);
     }
   }
 

@@ -148,7 +148,8 @@ class law_fit {
     out.tilt = tilt_;
     T const exponent = tilt_ * loss - log_scale_;
     out.mass[static_cast<std::size_t>(place)] = (1.0 - lost) * elementary::exp(exponent);
-    out.distance = 64.0 * unit_roundoff * (1.0 + std::abs(tilt_ * loss) + std::abs(log_scale_));
+    out.distance = 64.0 * unit_roundoff *
+                   (1.0 + tilt_ * (std::abs(loss) + std::abs(origin)) + std::abs(log_scale_));
     // log(1 − lost) ≥ −lost/(1 − lost)
     T const moved = law.count * (std::max(0.0, loss) + lost / (1.0 - lost));
     return {out, moved * (1.0 + 8.0 * unit_roundoff)};

@@ -103,8 +103,9 @@ template <std::same_as<double> T, class Need>
   }
   // Sums of positive terms, of no more than two stretches each; a mass has a logarithm of at least −461.
   T const farthest = std::max(std::abs(tail.first()), std::abs(tail.last()));
-  T const wear =
-      4.0 * static_cast<T>(n) + 2000.0 + 4.0 * (std::abs(law.log_norm) + tail.tilt() * farthest);
+  T const wear = 4.0 * static_cast<T>(n) + 2000.0 +
+                 4.0 * (std::abs(law.log_norm) + (1.0 + 2.0 * tail.tilt()) * farthest) +
+                 tail.tilt() * tail.placed() / unit_roundoff;
   for (T const mass : p) {
     out.log_p.push_back(elementary::log(mass) + (up ? 1.0 : -1.0) * unit_roundoff * wear);
   }

@@ -60,9 +60,10 @@ template <std::same_as<double> T = double>
   }
   if (!(total.value() <= 1e300)) return false;
   for (T& mass : m.mass) mass /= total.value();
-  m.log_norm += elementary::log(total.value());
+  T const log_total = elementary::log(total.value());
+  m.log_norm += log_total;
   m.log_scale = std::max(m.log_scale, m.log_norm);
-  m.distance += 4.0 * unit_roundoff;
+  m.distance += unit_roundoff * (4.0 + 3.0 * std::abs(log_total));
   return true;
 }
 
@@ -120,7 +121,8 @@ template <std::same_as<double> T = double>
   if (middle > 0) sum += down * power_sum(at - 1, static_cast<std::size_t>(middle), -1, down);
   if (!(sum <= 1e300)) return std::numeric_limits<T>::infinity();
   T const shift = static_cast<T>(m.first + middle) - centre;
-  // A factor to the n-th power is n times as wrong as itself, and every step rounds twice.
+  // A factor to the n-th power is n times as wrong as itself, and every step rounds twice. What the logarithm errs by is nothing
+  // beside the whole place by which a window is widened.
   return elementary::log(sum) + lambda * shift + 4.0 * unit_roundoff * static_cast<T>(n + 4);
 }
 

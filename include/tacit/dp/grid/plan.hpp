@@ -4,6 +4,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/sum.hpp>
 #include <tacit/dp/grid/compose.hpp>
 #include <tacit/dp/grid/convolution.hpp>
 #include <tacit/dp/grid/fit.hpp>
@@ -56,7 +57,8 @@ class grid_composition {
     composer<T> const compose(rounding_side::exact, 40.0 + elementary::log(1.0 + total_), work_);
     std::vector<measure<T>> powers;
     certified_tail<T> out = infinite_parts();
-    T origin = 0.0;
+    compensated_sum<T> origin;
+    T placed = 0.0;
     T shift = 0.0;
     T largest = 0.0;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
@@ -75,7 +77,12 @@ class grid_composition {
         T const mass = a.p * elementary::exp(exponent);
         one.mass[k] += mass;
         sum += mass;
-        wear += mass * (libm_units + 2.0 * std::abs(exponent) + 2.0 * std::abs(log_scale));
+        // Its place is not quite its loss.
+        T const place = law.low + *step * static_cast<T>(k);
+        T const away = std::abs(a.loss - place) / unit_roundoff +
+                       4.0 * (std::abs(law.low) + std::abs(law.high));
+        wear += mass *
+                (libm_units + 2.0 * std::abs(exponent) + 2.0 * std::abs(log_scale) + tilt_ * away);
       }
       one.log_norm = log_scale;
       if (!normalise(one)) return std::nullopt;
@@ -83,6 +90,7 @@ class grid_composition {
           law.mass_error +
           (unit_roundoff * wear + law.below * elementary::exp(tilt_ * law.low - log_scale)) / sum;
       origin += law.count * law.low;
+      placed += 4.0 * unit_roundoff * law.count * std::abs(law.low);
       shift += law.count *
                (law.loss_error + 32.0 * unit_roundoff * (std::abs(law.low) + std::abs(law.high)));
       largest = add_up(largest, multiply_up(law.count, law.largest));
@@ -94,7 +102,7 @@ class grid_composition {
     }
     std::optional<measure<T>> sum = compose.compose(std::move(powers));
     if (!sum) return std::nullopt;
-    out.above = out.below = tilted_tail<T>(std::move(*sum), origin, shift, largest);
+    out.above = out.below = tilted_tail<T>(std::move(*sum), origin.value(), placed, shift, largest);
     widen(out.range, shift);
     return out;
   }
@@ -233,7 +241,8 @@ class grid_composition {
     T const reach = reach_ + elementary::log(total_ + static_cast<T>(laws_.size()));
     composer<T> const up(rounding_side::above, reach, work);
     composer<T> const down(rounding_side::below, reach, work);
-    T origin = 0.0;
+    compensated_sum<T> origin;
+    T placed = 0.0;
     T shift = 0.0;
     T moved = 0.0;
     T largest = 0.0;
@@ -242,6 +251,8 @@ class grid_composition {
     for (std::size_t s = 0; s < laws_.size(); ++s) {
       loss_law<T> const& law = laws_[s];
       origin += law.count * fits[s].origin;
+      placed +=
+          4.0 * unit_roundoff * law.count * (std::abs(fits[s].origin) + std::abs(fits[s].first));
       shift += law.count * (2.0 * law.loss_error +
                             24.0 * unit_roundoff * (std::abs(law.low) + std::abs(law.high)));
       largest = add_up(largest, multiply_up(law.count, law.largest));
@@ -258,8 +269,8 @@ class grid_composition {
     std::optional<measure<T>> high = up.compose(std::move(above));
     std::optional<measure<T>> low = down.compose(std::move(below));
     if (!high || !low) return std::nullopt;
-    out.above = tilted_tail<T>(std::move(*high), origin, shift, largest);
-    out.below = tilted_tail<T>(std::move(*low), origin, shift + moved, largest);
+    out.above = tilted_tail<T>(std::move(*high), origin.value(), placed, shift, largest);
+    out.below = tilted_tail<T>(std::move(*low), origin.value(), placed, shift + moved, largest);
     // A grid that is coarser takes a loss up to a step farther: of 64 releases together at most, or of a law's all.
     T const steps = 2.0 * (total_ + 8.0 * static_cast<T>(laws_.size()));
     widen(out.range, shift + moved + steps * std::max(out.above.step(), out.below.step()));

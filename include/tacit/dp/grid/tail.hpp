@@ -28,8 +28,9 @@ template <std::same_as<double> T = double>
 class tilted_tail {
  public:
   tilted_tail() = default;
-  /// Losses origin + step·index, off by at most `shift`. No finite loss is larger than `largest`.
-  tilted_tail(measure<T> law, T origin, T shift, T largest)
+  /// Losses origin + step·index, off by at most `shift`, of which `placed` is what all nodes together may be off, as the masses
+  /// are tilted where they are meant to be. No finite loss is larger than `largest`.
+  tilted_tail(measure<T> law, T origin, T placed, T shift, T largest)
       : measure_(std::move(law)),
         step_(measure_.step),
         tilt_(measure_.tilt),
@@ -40,13 +41,17 @@ class tilted_tail {
     T const tilt = tilt_;
     first_ = origin + step * static_cast<T>(measure_.first);
     T const last = first_ + step * static_cast<T>(measure_.mass.size());
-    shift_ += 4.0 * unit_roundoff * (std::abs(origin) + std::abs(first_) + std::abs(last));
-    distance_ = measure_.distance + unit_roundoff * 8.0 * std::abs(measure_.log_norm);
+    T const off = 8.0 * unit_roundoff * (std::abs(origin) + std::abs(first_) + std::abs(last));
+    shift_ += off;
+    placed_ = placed + off;
+    distance_ = (measure_.distance + unit_roundoff * 8.0 * std::abs(measure_.log_norm)) *
+                (1.0 + 8.0 * unit_roundoff);
     slack_ = elementary::expm1(distance_);
     if (!(slack_ < 1e300)) slack_ = std::numeric_limits<T>::infinity();
-    // log C(θ)
-    log_constant_ =
-        (tilt > 0.0 ? tilt * elementary::log(tilt) : 0.0) - (1.0 + tilt) * elementary::log1p(tilt);
+    // log C(θ), rounded up
+    T const gain = tilt > 0.0 ? tilt * elementary::log(tilt) : 0.0;
+    T const loss = (1.0 + tilt) * elementary::log1p(tilt);
+    log_constant_ = gain - loss + 8.0 * unit_roundoff * (std::abs(gain) + loss);
     // Sums over the nodes from k up, of mass·e^{−θd}(1−e^{−d}) and mass·e^{−(1+θ)d}, d from node k.
     std::size_t const n = measure_.mass.size();
     excess_.resize(n);
@@ -69,24 +74,24 @@ class tilted_tail {
     }
     centre_ = first_ + step * centre_;
     deviation_ = step * std::sqrt(deviation_);
-    rounding_ =
-        8.0 * unit_roundoff + 4.0 * static_cast<T>(std::numeric_limits<long double>::epsilon()) *
-                                  (static_cast<T>(n + 4) * (1.0 + (1.0 + tilt) * step));
+    rounding_ = 12.0 * unit_roundoff + tilt * placed_ +
+                4.0 * static_cast<T>(std::numeric_limits<long double>::epsilon()) *
+                    (static_cast<T>(n + 4) * (1.0 + (1.0 + tilt) * step));
   }
 
   /// The finite losses' part of δ(ε), as bounds.
   [[nodiscard]] T upper(T epsilon) const {
     if (measure_.mass.empty() || epsilon >= largest_) return 0.0;
     T const at = epsilon - shift_;
-    T const value = plain(at);
-    return (value > 0.0 ? value * (1.0 + relative_error(at)) : 0.0) + error(at);
+    reading const read = plain(at);
+    return (read.value > 0.0 ? read.value * (1.0 + read.off) : 0.0) + error(at);
   }
   [[nodiscard]] T lower(T epsilon) const {
     if (measure_.mass.empty()) return 0.0;
     T const at = epsilon + shift_;
-    T const off = relative_error(at);
-    if (!(off < 1.0)) return 0.0;
-    T const low = plain(at) * (1.0 - off) - error(at);
+    reading const read = plain(at);
+    if (!(read.off < 1.0)) return 0.0;
+    T const low = read.value * (1.0 - read.off) - error(at);
     return low > 0.0 ? low : 0.0;
   }
 
@@ -101,21 +106,31 @@ class tilted_tail {
   [[nodiscard]] T shift() const { return shift_; }
   [[nodiscard]] T slack() const { return slack_; }
   [[nodiscard]] T log_scale() const { return log_scale_; }
+  [[nodiscard]] T placed() const { return placed_; }
 
  private:
-  [[nodiscard]] T plain(T epsilon) const {
+  struct reading {
+    T value = 0.0;
+    T off = 0.0;  // relatively
+  };
+
+  [[nodiscard]] reading plain(T epsilon) const {
     T const position = std::ceil((epsilon - first_) / step_);
-    if (!(position < static_cast<T>(measure_.mass.size()))) return 0.0;
+    if (!(position < static_cast<T>(measure_.mass.size()))) return {};
     auto const k = static_cast<std::size_t>(std::max(0.0, position));
     T const above = std::max(0.0, first_ + step_ * static_cast<T>(k) - epsilon);
     // Node k lies `above` over ε, and so do all others more by that.
     T const log_factor = measure_.log_norm - tilt_ * epsilon - tilt_ * above;
-    return elementary::exp(log_factor +
-                           elementary::log(excess_[k] - elementary::expm1(-above) * weight_[k]));
+    T const log_sum = elementary::log(excess_[k] - elementary::expm1(-above) * weight_[k]);
+    T const units = 4.0 * (tilt_ * above + std::abs(log_sum));
+    return {elementary::exp(log_factor + log_sum), relative_error(epsilon) + unit_roundoff * units};
   }
   [[nodiscard]] T error(T epsilon) const {
     T const exponent = log_scale_ - tilt_ * epsilon + log_constant_;
-    if (exponent > -700.0) return slack_ * elementary::exp(exponent + relative_error(epsilon));
+    if (exponent > -700.0) {
+      T const off = relative_error(epsilon) + 4.0 * unit_roundoff * std::abs(log_scale_);
+      return slack_ * elementary::exp(exponent + off);
+    }
     // Where that is next to nothing the slack, less than e^distance, may be more than all. Never 0, not even where it underflows.
     T const off = 8.0 * unit_roundoff;
     T const whole =
@@ -136,6 +151,7 @@ class tilted_tail {
   T tilt_ = 0.0;
   T log_scale_ = 0.0;
   T shift_ = 0.0;
+  T placed_ = 0.0;
   T largest_ = 0.0;
   T first_ = 0.0;
   T centre_ = 0.0;
@@ -158,9 +174,9 @@ struct certified_tail {
   bound<T> range{0.0, 0.0};  // of the finite losses, and of all that errors may have moved
 
   [[nodiscard]] bound<T> delta(T epsilon) const {
-    T const up = (infinite_above + above.upper(epsilon)) * (1.0 + 4.0 * unit_roundoff);
+    T const up = (infinite_above + above.upper(epsilon)) * (1.0 + 8.0 * unit_roundoff);
     T const low =
-        lower_holds ? (infinite_below + below.lower(epsilon)) * (1.0 - 4.0 * unit_roundoff) : 0.0;
+        lower_holds ? (infinite_below + below.lower(epsilon)) * (1.0 - 8.0 * unit_roundoff) : 0.0;
     return {std::min(1.0, low), up < 1.0 ? up : 1.0};
   }
   [[nodiscard]] bound<T> epsilon(T delta_aim) const {
