@@ -34,7 +34,7 @@ struct loss_coarsening {
                                                   : contract(cells, step, fine.tilt);
     out.log_norm = fine.log_norm;
     out.log_scale = fine.log_scale;
-    out.distance += fine.distance;
+    out.distance += fine.distance + unit_roundoff * std::abs(fine.log_norm);
     return normalise(out) ? std::optional(std::move(out)) : std::nullopt;
   }
 };

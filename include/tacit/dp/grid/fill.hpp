@@ -205,7 +205,7 @@ class cell_filler {
   // the origin.
   void count_wear(T p, T log_p, T tilt, T sum) {
     total_ += p;
-    wear_ += p * (libm_units + 20.0 * std::abs(log_p) + 5.0 * std::abs(tilt) +
+    wear_ += p * (libm_units + 20.0 * std::abs(log_p) + 6.0 * std::abs(tilt) +
                   tilt_ * (std::abs(origin_) + 8.0 * width_.width) + 2.0 * std::abs(log_scale_)) +
              sum;
   }

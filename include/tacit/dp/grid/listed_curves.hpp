@@ -136,7 +136,8 @@ class listed_curves {
     T const share = mass.high / (mass.low + mass.high);
     if (!(share >= 0.0)) return low;
     T const above = -elementary::log1p(share * elementary::expm1(-width));
-    return std::max(low, low + above * (1.0 - 1e-11) - 2.0 * unit_roundoff * std::abs(high));
+    T const farthest = std::max(std::abs(low), std::abs(high));
+    return std::max(low, low + above * (1.0 - 1e-11) - 2.0 * unit_roundoff * farthest);
   }
 
   void put(T loss, T mass) {
