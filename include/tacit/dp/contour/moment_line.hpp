@@ -193,13 +193,16 @@ class moment_line {
       excess += part.weight * (elementary::expm1(limited) * cosine - 2.0 * half * half);
       turned += part.weight * elementary::exp(limited) * sine;
       T const nearness = std::min(1.0, std::abs(exponent) + angle);
-      wrong_near +=
-          part.weight * elementary::exp(std::max(0.0, exponent) - high) * (10.0 + n) * nearness;
+      // Far from the axis the sum of both parts of 1 − e^{r+ia} is more than that.
+      wrong_near += part.weight * elementary::exp(std::max(0.0, exponent) - high) *
+                    ((10.0 + n) * nearness + (7.0 + n) * (2.0 * half * half));
       wrong += size * (3.0 * std::abs(exponent) + 2.0 * std::abs(high) + 4.0 * angle);
     }
     bool const lesser = std::abs(excess) < 0.5 && std::abs(turned) < 0.5;
     T const modulus = elementary::hypot(real, imaginary);
-    wrong += lesser ? wrong_near : (10.0 + n) * total;
+    // Of the two parts of log R near 1 the angle has errors of its own.
+    wrong += lesser ? wrong_near + (10.0 + n) * total * std::abs(imaginary) / modulus
+                    : (10.0 + n) * total;
     if (!lesser)
       wrong += (8.0 + n) * std::abs(real) + 4.0 * nodes.rest() * elementary::exp(-high) * high;
     T const log_ratio =
@@ -215,7 +218,7 @@ class moment_line {
     T const log_tilted = log_mass + tilt_ * loss.re;
     T const grown = near_one_ ? log_tilted : log_tilted - value_;
     // Real and imaginary part together.
-    T const loss_error = 1.5 * (wrong / modulus + 4.0 * std::abs(log_ratio) + 8.0 * turn);
+    T const loss_error = 1.5 * (wrong / modulus + 4.0 * std::abs(log_ratio) + (8.0 + n) * turn);
     T const plain = 16.0 + x * x + height * height + std::abs(log_mass) + loss_error + 8.0 * angle;
     T const shifted = plain + tilt_ * (loss_error + std::abs(loss.re) + 3.0 * turn) +
                       std::abs(log_tilted) + std::abs(grown) + 2.0 * std::abs(angle);
