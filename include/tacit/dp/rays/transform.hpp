@@ -125,8 +125,9 @@ template <class R>
     complex<R> const left = 1 - x;
     R const left_size = modulus(left);
     if (h_wrong < 0.5 * size && x_wrong < 0.5 * left_size) {
-      rest += t.count * log1p(-x);
-      rest_wrong += t.count * (2 * x_wrong / left_size + (24 * u + added) * modulus(x) / left_size);
+      complex<R> const l = log1p(-x);
+      rest += t.count * l;
+      rest_wrong += t.count * (2 * x_wrong / left_size + (24 * u + added) * modulus(l));
     } else {
       rest += complex<R>{t.count * elementary::log(left_size + x_wrong), 0};
       rest_lost = true;
@@ -141,7 +142,7 @@ template <class R>
   complex<R> const f = -expm1(rest);
   R const size = std::max(modulus(f), R(1e-300));
   R const f_wrong =
-      (modulus(f) + 1) * elementary::expm1(std::min(rest_wrong, R(30))) / size + 24 * u;
+      (modulus(f) + 1) * elementary::expm1(std::min(rest_wrong, R(30))) / size + 80 * u;
   return {log_psi + log(size > 1e-300 ? f : complex<R>{size, 0}),
           relative + f_wrong + relative * f_wrong};
 }
