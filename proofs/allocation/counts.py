@@ -1,8 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Lemmas 15 and 18 of docs/certificates/allocation.md: counts of roundings of the power of a series, run for every degree, and
-of a node's masses.
+of a node's masses. Lemmas 7 and 28, and the hits of 18: first-order sums of units.
 """
+# from dp/allocation/sums.hpp: excess = down * (excess + step_ * weight); weight = law.mass[k] + down * weight;
+# from dp/allocation/sums.hpp: rounding_ = unit_roundoff * ({fixed} + {by_node} * static_cast<T>(n + {nodes_more}) * (1.0 + tilt_ * step_)) + tilt_ * shift_;
+# from dp/allocation/sums.hpp: shift_ = {of_places} * unit_roundoff * (std::abs(origin) + std::abs(first_) + std::abs(last_));
+# from dp/allocation/sums.hpp: T const off = rounding_ + {read} * unit_roundoff * (std::abs(log_norm_) + std::abs(log_scale_) + {read_tilt} * std::abs(tilt_ * y) + std::abs(tilt_ * first_));
+# from dp/allocation/sums.hpp: return elementary::exp(std::min(700.0, exponent - tilt_ * ahead)) * (excess_[k] + ahead * weight_[k]);
+# from dp/allocation/sums.hpp: unit_roundoff * ({of_mass_tilted} + {of_tilt} * tilt * law.step * static_cast<T>(law.mass.size()));
+# from dp/allocation/sums.hpp: T const down = exponent(k) - most;
+# from dp/allocation/cut_ratio.hpp: T const z = middle + half * x; T const mass = half * weight * inv_root_two_pi<T> * elementary::exp(-0.5 * z * z); put(out, z, mass, {node} + {node_z2} * z * z, tilt, most);
+# from dp/allocation/cut_ratio.hpp: half = std::min(1.6 * half, {widest});
+# from dp/allocation/cut_ratio.hpp: return elementary::exp(a_ * (z - 0.5 * a_));
+# from dp/allocation/cut_ratio.hpp: T const moved = u * ({of_z} * a_ * (std::abs(z) + 1.0) + a_ * a_ + {of_value}) + {of_loss} * size;
+# from dp/allocation/cut_ratio.hpp: out.terms.bend += mass * size * ({of_series} * size * (units + {series_fixed}) + {of_powers} * (moved + {of_power} * size));
+# from dp/allocation/cut_ratio.hpp: out.terms.wrong += start * (units + tilt * moved + {start}) + mass * (units + {plain}); out.terms.swing += start * moved + mass * (size * (units + {plain_again}) + moved);
+# from dp/allocation/cut_ratio.hpp: for (std::size_t k = degree; k >= 2; --k) of_series = (of_series + series[k]) * s; return of_series * s - mean * s - plain;
+# from dp/allocation/line_sums.hpp: T const rounded = {of_square} * (std::abs(d.re) + norm(d)) / (size * size) + {of_log} * (std::abs(log_size) + std::abs(log_first) + std::abs(arg));
+# from dp/allocation/line_sums.hpp: power / square * (elementary::expm1(off) + {of_term} * unit_roundoff)});
+# from dp/allocation/line_sums.hpp: static constexpr T most_units = {most_units};
+# from dp/contour/turned_sums.hpp: off_hit += hits_at_most[i] * (bent_[i] + {hit}) + {hit_rho} * base_[i] * rho[i] * fall;
+# from dp/contour/turned_sums.hpp: complex<T>{-elementary::expm1(-x) + 2.0 * fall * half * half, fall * sine} * base_[i];
+# from dp/contour/turned_sums.hpp: (rare ? off_hit + {rare} * size_hit : sum(
+# from dp/allocation/discrete_step.hpp: return step_ * inv_root_two_pi * elementary::exp(-0.5 * z * z);
+# from dp/allocation/discrete_step.hpp: return unit_roundoff * ({step_a} * a_ * (farthest() + a_) + {step_fixed});
 # from dp/allocation/poisson_sums.hpp: return t + 1.0 >= n ? n * (n + 1.0) / {per} + {each} * n : t * (n + 2.0);
 # from dp/allocation/poisson_sums.hpp: worst = std::max(worst, part * (wrong / own + summed + off_missed + {of_mass}));
 # from dp/allocation/poisson_sums.hpp: T const units = steps_ * off_missed + order_ * (worst + {by_degree}) +
@@ -10,14 +32,11 @@ of a node's masses.
 # from dp/contour/turned_sums.hpp: T const units = steps_ * off_none + order_ * (worst + {turned_degree}) + {both} * power_units(order_, steps_) + {turned_each} * order_ +
 import sys
 from fractions import Fraction
-from math import isqrt
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from constants import Statements, constants_of  # noqa: E402
-
-EXP = Fraction(151, 100)
-ROOT_FIVE = Fraction(isqrt(5 * 10**40) + 1, 10**20)
+from units import ATAN2, EXP, EXPM1, LOG, ROOT_FIVE, ROOT_TWO, ROUNDS, SIN, Units, largest  # noqa: E402
 
 
 def squarings(t, n):
@@ -33,8 +52,79 @@ def squarings(t, n):
         b = 2 * b + n + 2
 
 
+def check_sums(c, holds):
+    weight, excess = Units(), Units()
+    for n in range(1, 65):
+        weight, excess = (largest(Units(), weight + EXP + Units(x=1) + ROUNDS) + ROUNDS,
+                          largest(excess, weight + ROUNDS) + ROUNDS + (EXP + Units(x=1)) + ROUNDS)
+        counted = Units(c["by_node"] * (n + c["nodes_more"]), x=c["by_node"] * (n + c["nodes_more"]))
+        if not (weight.within(counted) and excess.within(counted)):
+            holds(f"7: {n} nodes", False)
+    holds(f"7: sums over up to 64 nodes, {weight} and {excess}", holds.status == 0)
+    holds("7: and what a node more adds", Units(EXP + 2, x=1).within(Units(c["by_node"], x=c["by_node"])))
+    # What lies ahead, its product, the sum, exp and the product; 1 - off, the product and the difference.
+    holds("7: a value", Units(ROUNDS + ROUNDS + EXP + ROUNDS + 3).within(c["fixed"]))
+    norm, tilted, ahead = Units(norm=1), Units(tilted=1), Units(ahead=1)
+    exponent = tilted + (norm + tilted) + 2 * ahead + (norm + tilted + ahead)
+    # What is ahead is at most a step, or |first| + |y|.
+    apart = Units(norm=exponent["norm"], tilted=exponent["tilted"] + exponent["ahead"], first=exponent["ahead"])
+    holds(f"7: its exponent: {exponent}", apart.within(Units(norm=c["read"], tilted=c["read"] * c["read_tilt"], first=c["read"])))
+    holds("7: an error's", Units(scale=2, tilted=3).within(Units(scale=c["read"], tilted=c["read"] * c["read_tilt"])))
+    # origin + step first and step k, and the origin's own.
+    holds("7: places", Units(origin=1 + 1, first=2 + 1, last=2).within(Units(origin=c["of_places"], first=c["of_places"], last=c["of_places"])))
+    holds("7: tilted masses: theta step k by 2, the difference; exp, the product", Units(EXP + ROUNDS, x=2 + 1).within(Units(c["of_mass_tilted"], x=c["of_tilt"])))
+
+
+def check_cut(c, holds):
+    # z: the middle by itself, at most |z| + half, half by 1, the rule's node, their product, and itself.
+    place = Units(c["widest"] + (1 + Fraction(1, 2) + 1), z=1 + 1)
+    holds("28: a node's place, of panels of at most 2", c["widest"] == 1)
+    # e^(-z^2/2) by half of z^2, and |z| times that; 3.5|z| <= 1.6 + 2z^2
+    mass = Units(1 + Fraction(1, 2) + 1 + 3 + EXP + Fraction(8, 5), z2=Fraction(1, 2) + place["z"] + 2)
+    holds("28: 3.5|z|", place["fixed"]**2 <= 4 * Fraction(8, 5) * 2)
+    holds(f"28: a mass: {mass}", mass.within(Units(c["node"], z2=c["node_z2"])))
+    # u(z): a times that, z - a/2 and the product, exp; u - 1.
+    value = Units(EXP, a_z=place["z"] + 1 + 1, a=place["fixed"], a2=Fraction(1, 2) * 2)
+    holds(f"28: a value: {value}", value.within(Units(c["of_value"], a_z=c["of_z"], a=c["of_z"], a2=1)))
+    # The difference, and beside it tilt times the loss, and the turn's.
+    holds("28: a loss, and its product with the tilt", 1 + 1 <= c["of_loss"])
+    holds("28: a start: exp and the product", Units(EXP + ROUNDS).within(c["start"]))
+    # Compensated sums, their product with s, and two sums, of a mass whose units have 7 to spare
+    spare = c["node"] - mass["fixed"]
+    holds("28: what is taken off", Units(1 + 2 + 1 + 2).within(c["plain"] + spare) and c["plain"] == c["plain_again"])
+    # A term of the series: a product for each power, the loss's own; the sum, 1/k!; Horner's products and sums.
+    holds("28: a power", Units(ROUNDS + ROOT_FIVE + ROUNDS + 1).within(c["of_power"]))
+    holds("28: and its mass", Units(2 + 1 + 1).within(c["series_fixed"]))
+    e_cubed = Fraction(2008554, 10**5)  # above
+    holds("28: sums of powers up to 3", e_cubed - 4 <= 9 * c["of_series"] and 3 * (e_cubed - 1) <= 9 * c["of_powers"])
+    # 1 + d: 2 Re d + |d|^2 by 2|d|^2 and itself, half of that; log1p, the difference and the product; atan2, 1 + Re d, the product.
+    holds("28: |1 + d|", max(Fraction(2 + 1, 2), Fraction(2, 2)) <= c["of_square"])
+    holds("28: its logarithm and its angle", Units(LOG + 2).within(c["of_log"]) and Units(ATAN2 + 1 + 1).within(c["of_log"]))
+    holds("28: exp, sine, a product, a quotient by s^2", Units(EXP + 3 * ROOT_TWO + 1 + 7 + ROOT_FIVE).within(c["of_term"]))
+    holds("28: turns", 15 * (ROOT_FIVE + 2) + 16 <= c["most_units"])
+
+
+def check_hits(c, holds):
+    # rho is off by 5, and its parts by 2 and a product: e^-x |rho| times root 2 of that.
+    rho = EXP + ROUNDS + ROUNDS
+    holds("18: rho", rho <= 5)
+    holds("18: moves by rho", ROOT_TWO * (5 + 2 + 1) <= c["hit_rho"])
+    # 1 - e^-x at most min(1, |rho|), 2 e^-x sin^2(y/2) and e^-x sin y at most min(2, |rho|) and min(1, |rho|); by what they are of min(2, |rho|).
+    real = (EXPM1 + 2) + (EXP + 2 * SIN + 2 + 2)
+    imaginary = EXP + SIN + 2
+    holds("18: a hit", real**2 + imaginary**2 <= (c["hit"] - 10)**2)
+    holds("18: beyond 2^20, by 3 of a sine, of e^-x", (EXPM1 + 2 + EXP + 2 * 2 * 3 + 4)**2 + (EXP + 3 + 2)**2 <= (2 * c["hit"] - 20)**2)
+    holds("18: its mass by z^2/2 and 10", Fraction(1, 2) + 1 + EXP + 1 <= 10)
+    # |1 - h|^2 by 3|h|^2 + 2|h| at most, half of it over |1 - h| >= 1/2, |h| < 1/2; and 1 - h.
+    holds("18: the logarithm of 1 - h", Fraction(1, 2) * (Fraction(3, 2) + 2) * 2 + 1 <= c["rare"])
+    holds("18: locations: a by 1, of a(z - a) at most, z - a/2 and the product, exp", 1 + 2 <= c["step_a"] and EXP <= c["step_fixed"])
+
+
 def main():
     c, holds = constants_of(__file__), Statements()
+    check_sums(c, holds)
+    check_cut(c, holds)
+    check_hits(c, holds)
     # c_k: the factor 3, two products, a sum of k terms in eight lanes by k/8 + 11 at most less one, a quotient; on top of c_(k-j).
     total, right = Fraction(0), True
     for k in range(1, 401):

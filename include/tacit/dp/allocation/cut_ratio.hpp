@@ -185,7 +185,7 @@ class cut_ratio {
     T const loss = sign_ * (u - 1.0);
     T const size = std::abs(loss);
     // Of the loss, in units.
-    T const moved = u * (4.0 * a_ * (std::abs(z) + 1.0) + a_ * a_ + 4.0) + size;
+    T const moved = u * (4.0 * a_ * (std::abs(z) + 1.0) + a_ * a_ + 4.0) + 2.0 * size;
     if (most * size <= 3.0) {
       T power = mass * loss;
       for (std::size_t k = 2; k <= ratio_terms<T>::degree; ++k) {

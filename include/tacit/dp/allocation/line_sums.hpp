@@ -346,7 +346,7 @@ class line_sums {
       T const arg = elementary::atan2(d.im, 1.0 + d.re);
       // What the power is off: by the sum, and by rounding of log, arg and the exponent.
       T const rounded = 8.0 * (std::abs(d.re) + norm(d)) / (size * size) +
-                        8.0 * (std::abs(log_size) + std::abs(log_first) + std::abs(arg));
+                        10.0 * (std::abs(log_size) + std::abs(log_first) + std::abs(arg));
       T const off = steps_ * 1.01 * (wrong / size + unit_roundoff * rounded);
       if (!(size > 0.0 && off < 20.0)) {
         // Nothing is known of it but how large it may be.

@@ -143,8 +143,10 @@ class stop_loss {
       weight_[k] = weight;
     }
     last_ = first_ + step_ * static_cast<T>(n - 1);
-    rounding_ = unit_roundoff * (8.0 + 8.0 * static_cast<T>(n + 4) * (1.0 + tilt_ * step_));
     shift_ = 4.0 * unit_roundoff * (std::abs(origin) + std::abs(first_) + std::abs(last_));
+    // Masses are tilted where nodes are meant to be.
+    rounding_ = unit_roundoff * (8.0 + 8.0 * static_cast<T>(n + 4) * (1.0 + tilt_ * step_)) +
+                tilt_ * shift_;
   }
 
   [[nodiscard]] std::size_t size() const { return excess_.size(); }
@@ -154,8 +156,9 @@ class stop_loss {
 
   [[nodiscard]] bound<T> operator()(T y) const {
     T const exponent = log_norm_ - tilt_ * y;
-    T const off =
-        rounding_ + 4.0 * unit_roundoff * (std::abs(log_norm_) + 2.0 * std::abs(tilt_ * y));
+    T const off = rounding_ + 4.0 * unit_roundoff *
+                                  (std::abs(log_norm_) + std::abs(log_scale_) +
+                                   2.0 * std::abs(tilt_ * y) + std::abs(tilt_ * first_));
     T const error = slack_ * elementary::exp(std::min(700.0, log_scale_ - tilt_ * y - 1.0)) /
                         tilt_ * (1.0 + off) +
                     std::numeric_limits<T>::min();
