@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Lemmas 15 and 18 of docs/certificates/allocation.md: counts of roundings of the power of a series, run for every degree, and
-of a node's masses. Lemmas 7 and 28, and the hits of 18: first-order sums of units.
+of a node's masses. Lemmas 5, 7 and 28, and the hits of 18: first-order sums of units.
 """
+# from dp/allocation/lattice.hpp: return unit_roundoff * (libm_units + {of_far} * farthest * farthest + {of_long} * (farthest + {of_rough}) * longest + most_terms);
+# from dp/allocation/lattice.hpp: return unit_roundoff * {of_location} * (1.0 + a * farthest + a * a);
+# from dp/allocation/lattice.hpp: T const tau = (begin - from) + part * (piece + rule.node[i]); T const x = from + tau; T const place = v + (1.0 - v) * (short_expm1(a * tau) / whole); T const mass = part * rule.weight[i] * inv_root_two_pi<T> * elementary::exp(-0.5 * x * x); low += mass * (1.0 - place); high += mass * place;
+# from dp/allocation/lattice.hpp: return (elementary::log(u) + 0.5 * a_ * a_) / a_;
+# from dp/allocation/lattice.hpp: T const roughness = std::min(size, no_mass) + a + {rough};
+# from dp/grid/loss_law.hpp: inline constexpr double libm_units = {libm};
 # from dp/allocation/sums.hpp: excess = down * (excess + step_ * weight); weight = law.mass[k] + down * weight;
 # from dp/allocation/sums.hpp: rounding_ = unit_roundoff * ({fixed} + {by_node} * static_cast<T>(n + {nodes_more}) * (1.0 + tilt_ * step_)) + tilt_ * shift_;
 # from dp/allocation/sums.hpp: shift_ = {of_places} * unit_roundoff * (std::abs(origin) + std::abs(first_) + std::abs(last_));
@@ -50,6 +56,24 @@ def squarings(t, n):
         if t == 0:
             return c
         b = 2 * b + n + 2
+
+
+def check_step(c, holds):
+    # x = from + tau by itself; -x^2/2 by half of x^2. tau by 4, of at most the cell's length: that moves the integrand by the roughness,
+    # |z| + a + 2.2, where a times the length is at most 1.3 (cells from the first node on, Lemma 5).
+    holds("5: far out", Units(x2=1 + Fraction(1, 2)).within(Units(x2=c["of_far"])))
+    holds("5: by a cell's length", 4 <= c["of_long"] and 4 * c["rough"] <= c["of_long"] * c["of_rough"])
+    # Lemma 8's rule and its weight; part by 2, 1/sqrt 2 pi, products; exp; 1 - place and the product; v + (1 - v)(...) is a place.
+    mass = Units(4 + 4 + 2 + 1 + 2 + 1 + EXP + 1 + 1 + 4 * Fraction(13, 10))
+    holds(f"5: a share of a cell: {mass}, and the sum's terms", mass.within(c["libm"]))
+    # A place, over its cell: e^x - 1 by 4 twice, arguments, the quotient; where the law begins within a cell 1 - v, its product, the sum.
+    place = 4 + 1 + 4 + 1 + 1
+    begins = place + 3
+    # Ends: log u, a^2/2, the sum and the quotient, of a|z| + a^2/2 and a|z|; a's own 1, of a|z| + a^2; origin + step k by 2.
+    end = Units(2, a_z=LOG + 1 + 1 + 1, a2=LOG / 2 + Fraction(1, 2) + 1)
+    counted = Units(c["of_location"], a_z=c["of_location"], a2=c["of_location"])
+    holds(f"5: locations: {end + place}", (end + place).within(counted))
+    holds("5: where the law begins, of twice as much that values are moved", (end + begins).within(2 * counted))
 
 
 def check_sums(c, holds):
@@ -122,6 +146,7 @@ def check_hits(c, holds):
 
 def main():
     c, holds = constants_of(__file__), Statements()
+    check_step(c, holds)
     check_sums(c, holds)
     check_cut(c, holds)
     check_hits(c, holds)

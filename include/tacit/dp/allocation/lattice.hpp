@@ -241,7 +241,8 @@ class step_ratio {
         : ratio(of), step(h), origin(from), cells(nodes) {}
 
     [[nodiscard]] T mass_error() const {
-      return unit_roundoff * (libm_units + 4.0 * farthest * farthest);
+      return unit_roundoff * (libm_units + 2.0 * farthest * farthest +
+                              5.0 * (farthest + 2.0) * longest + most_terms);
     }
     // Of a node's place, found by a logarithm and divided by a.
     [[nodiscard]] T location_error() const {
@@ -256,6 +257,7 @@ class step_ratio {
       for (std::size_t k = first; k + 1 < cells.size(); ++k) {
         T const end = std::max(z, ratio.parameter(origin + step * static_cast<T>(k + 1)));
         farthest = std::max(farthest, std::abs(end));
+        longest = std::max(longest, end - z);
         if (end > z) add(cells[k], z, end, v, a);
         z = end;
         v = 0.0;
@@ -274,6 +276,7 @@ class step_ratio {
       T const pieces = std::max(1.0, std::ceil(inner * roughness * 2.5));
       T const part = inner / pieces;
       unit_rule<T> const rule = gauss_legendre(part * roughness);
+      most_terms = std::max(most_terms, pieces * static_cast<T>(rule.node.size()));
       T const whole = short_expm1(a * length);
       T low = 0.0;
       T high = 0.0;
@@ -303,6 +306,8 @@ class step_ratio {
     T origin;
     std::vector<lattice_cell<T>> cells;
     T farthest = 0.0;
+    T longest = 0.0;     // of the cells, in z
+    T most_terms = 0.0;  // of a cell's sums
   };
 
   [[nodiscard]] std::optional<lattice_law<T>> from(T step, T top, T bottom) const {
