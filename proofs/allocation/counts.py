@@ -3,6 +3,9 @@
 """Lemmas 15 and 18 of docs/certificates/allocation.md: counts of roundings of the power of a series, run for every degree, and
 of a node's masses. Lemmas 5, 7 and 28, and the hits of 18: first-order sums of units.
 """
+# from dp/allocation/lattice.hpp: T const before = k > 0 ? lowered[k - 1] / drop : 0.0; T const after = k + 1 < n ? lowered[k + 1] * drop : 0.0; mass[k] += 2.0 * lowered[k] - before - after;
+# from dp/allocation/lattice.hpp: worn[k] = ({bend} + {bend_x} * tilt) * size[k];
+# from dp/allocation/lattice.hpp: T const down = rest * elementary::exp(-tilt * back); T const up = share * elementary::exp(tilt * ahead); T const moved = worn[j] + ({move} + ({move_away} + {move_x} * tilt) * (back + ahead)) * size[j];
 # from dp/allocation/lattice.hpp: return unit_roundoff * (libm_units + {of_far} * farthest * farthest + {of_long} * (farthest + {of_rough}) * longest + most_terms);
 # from dp/allocation/lattice.hpp: return unit_roundoff * {of_location} * (1.0 + a * farthest + a * a);
 # from dp/allocation/lattice.hpp: T const tau = (begin - from) + part * (piece + rule.node[i]); T const x = from + tau; T const place = v + (1.0 - v) * (short_expm1(a * tau) / whole); T const mass = part * rule.weight[i] * inv_root_two_pi<T> * elementary::exp(-0.5 * x * x); low += mass * (1.0 - place); high += mass * place;
@@ -76,6 +79,16 @@ def check_step(c, holds):
     holds("5: where the law begins, of twice as much that values are moved", (end + begins).within(2 * counted))
 
 
+def check_coarser(c, holds):
+    # tilt is that of a step, off by 2 and drop's own: c over drop, twice at most; three sums.
+    drop = EXP + Units(x=2)
+    holds("4: a bend", ((drop + ROUNDS) * 2 + 3).within(Units(c["bend"], x=c["bend_x"])))
+    # A share of whole numbers; exp of tilt, log drop, times a whole number; products.
+    exponent = (drop + Units(x=LOG)) + Units(x=ROUNDS)
+    move = Units(1 + 1 + EXP + 1 + 1) + Units(away=exponent["fixed"], away_x=exponent["x"])
+    holds(f"4: a mass that moves: {move}", move.within(Units(c["move"], away=c["move_away"], away_x=c["move_x"])))
+
+
 def check_sums(c, holds):
     weight, excess = Units(), Units()
     for n in range(1, 65):
@@ -147,6 +160,7 @@ def check_hits(c, holds):
 def main():
     c, holds = constants_of(__file__), Statements()
     check_step(c, holds)
+    check_coarser(c, holds)
     check_sums(c, holds)
     check_cut(c, holds)
     check_hits(c, holds)

@@ -80,10 +80,11 @@ template <std::same_as<double> T = double>
 /// Below the law in convex order: the polygon through E(U−x)₊ at the nodes, lowered at each node by as much as the
 /// chords beside it lie above the curve, and made convex where it is not. Masses are its bends. `drop` is
 /// e^{−tilt·step}. The last cell has only `at`. What cannot be made convex at the ends is set to 0, and added to
-/// `missing`: so far the masses are above what they should be.
+/// `missing`: so far the masses are above what they should be. `wear` is what rounding moves, all masses together, in units of
+/// the roundoff.
 template <std::same_as<double> T = double>
-[[nodiscard]] std::vector<T> contract(std::vector<lattice_cell<T>> const& cells, T drop,
-                                      T& missing) {
+[[nodiscard]] std::vector<T> contract(std::vector<lattice_cell<T>> const& cells, T drop, T& missing,
+                                      T* wear = nullptr) {
   std::size_t const n = cells.size();
   std::vector<T> lowered(n, 0.0);
   for (std::size_t k = 1; k + 1 < n; ++k) {
@@ -92,13 +93,19 @@ template <std::same_as<double> T = double>
   lowered[1] = std::max(lowered[1], cells[0].low / drop);
   lowered[n - 2] = std::max(lowered[n - 2], cells[n - 2].high * drop);
   std::vector<T> mass = spread(cells);
+  // What a mass is made of, and what that rounds by.
+  std::vector<T> size = mass;
+  std::vector<T> worn(n, 0.0);
+  T const tilt = -elementary::log(drop);
   for (std::size_t k = 0; k < n; ++k) {
     T const before = k > 0 ? lowered[k - 1] / drop : 0.0;
     T const after = k + 1 < n ? lowered[k + 1] * drop : 0.0;
     mass[k] += 2.0 * lowered[k] - before - after;
+    size[k] += 2.0 * lowered[k] + before + after;
+    worn[k] = (12.0 + 4.0 * tilt) * size[k];
   }
   // A negative mass goes to the nodes beside it, mean kept.
-  T const tilt = -elementary::log(drop);
+  T all_worn = 0.0;
   std::vector<std::size_t> kept;
   for (std::size_t k = 0; k < n; ++k) {
     while (!kept.empty() && mass[kept.back()] < 0.0) {
@@ -106,6 +113,7 @@ template <std::same_as<double> T = double>
       kept.pop_back();
       if (kept.empty()) {
         missing -= mass[j];
+        all_worn += worn[j];
         mass[j] = 0.0;
         break;
       }
@@ -113,18 +121,28 @@ template <std::same_as<double> T = double>
       T const back = static_cast<T>(j - i);
       T const ahead = static_cast<T>(k - j);
       T const share = back / (back + ahead);
-      mass[i] += mass[j] * (1.0 - share) * elementary::exp(-tilt * back);
-      mass[k] += mass[j] * share * elementary::exp(tilt * ahead);
+      T const rest = ahead / (back + ahead);
+      T const down = rest * elementary::exp(-tilt * back);
+      T const up = share * elementary::exp(tilt * ahead);
+      T const moved = worn[j] + (8.0 + (2.0 + 6.0 * tilt) * (back + ahead)) * size[j];
+      mass[i] += mass[j] * down;
+      size[i] += size[j] * down;
+      worn[i] += moved * down + size[i];
+      mass[k] += mass[j] * up;
+      size[k] += size[j] * up;
+      worn[k] += moved * up + size[k];
       mass[j] = 0.0;
     }
     kept.push_back(k);
   }
   for (std::size_t const k : kept) {
+    all_worn += worn[k];
     if (mass[k] < 0.0) {
       missing -= mass[k];
       mass[k] = 0.0;
     }
   }
+  if (wear != nullptr) *wear = all_worn;
   return mass;
 }
 

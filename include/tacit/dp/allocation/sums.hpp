@@ -107,8 +107,10 @@ struct lattice_coarsening {
       out.mass = spread(cells);
     } else {
       T missing = 0.0;
-      out.mass = contract(cells, drop, missing);
-      out.distance += missing * (1.0 + 1e-9);  // of masses that sum to 1, about
+      T wear = 0.0;
+      out.mass = contract(cells, drop, missing, &wear);
+      out.distance +=
+          missing * (1.0 + 1e-9) + 1.01 * wear * unit_roundoff;  // of masses that sum to 1, about
     }
     return normalise(out) ? std::optional(std::move(out)) : std::nullopt;
   }
