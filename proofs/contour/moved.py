@@ -16,7 +16,7 @@ number of parts; what depends on it is compared for n = 1 and by what each part 
 # from dp/contour/moment_line.hpp: T const size = part.weight * elementary::exp(exponent - high); T const half = elementary::sin(0.5 * angle); total += size;
 # from dp/contour/moment_line.hpp: real += size * cosine; imaginary += size * sine;
 # from dp/contour/moment_line.hpp: excess += part.weight * (elementary::expm1(limited) * cosine - 2.0 * half * half); turned += part.weight * elementary::exp(limited) * sine; T const nearness = std::min(1.0, std::abs(exponent) + angle);
-# from dp/contour/moment_line.hpp: (({near_one} + n) * nearness + ({bent} + n) * (2.0 * half * half));
+# from dp/contour/moment_line.hpp: (({near_one} + {near_n} * n) * nearness + ({bent} + n) * (2.0 * half * half));
 # from dp/contour/moment_line.hpp: wrong += size * ({of_exponent} * std::abs(exponent) + {of_high} * std::abs(high) + {of_angle} * angle);
 # from dp/contour/moment_line.hpp: bool const lesser = std::abs(excess) < {less} && std::abs(turned) < {less};
 # from dp/contour/moment_line.hpp: ? wrong_near + ({of_turn} + n) * total * std::abs(imaginary) / modulus : ({of_total} + n) * total;
@@ -98,7 +98,7 @@ def check_lifted(c, holds):
     holds("3 (viii): the logarithm's argument", y == Fraction(1, 2) and 2 - y / 2 <= square * (1 - y) and 2 <= square)
     # The angle is that of the other sums: the imaginary part by 5.31 and n, the real one by what it is above, times |sin| of the angle.
     for n in (1, 2, 1000):
-        near = both * (c["near_one"] + n)
+        near = both * (c["near_one"] + c["near_n"] * n)
         holds(f"3 (viii): near 1, {n} parts, by t", (grown + square + n - 1) * ROOM <= near)
         holds("3 (viii): by the angle", norm(sine + square + n - 1, sine + n) * ROOM <= near)
         holds("3 (viii): by both, from 1 on", norm(norm(grown, sine) + square + n - 1, sine + n) * ROOM <= near)

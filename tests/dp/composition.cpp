@@ -271,6 +271,12 @@ TEST_CASE("the certified accountant of equal responses is the optimum, for any n
     orders.compose(r.release, r.count);
     CHECK(orders.epsilon(1e-6).upper >= epsilon.upper * (1.0 - 1e-12));
   }
+  // More than the closed form takes lose no less than so many.
+  privacy_loss_accountant most(adjacency::replace_one), more(adjacency::replace_one);
+  most.compose(pure{1e-9}, 1000 * trillion);
+  more.compose(pure{1e-9}, 1000 * trillion + 1);
+  CHECK(more.epsilon(1e-6).lower >= most.epsilon(1e-6).lower * (1.0 - 1e-9));
+  CHECK(more.epsilon(1e-6).upper >= most.epsilon(1e-6).lower);
   // Of two kinds the closed form is not that of either.
   privacy_loss_accountant mixed(adjacency::replace_one);
   mixed.compose(pure{0.1}, 6000);

@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <limits>
 #include <stdexcept>
+#include <tuple>
 
 // What parts of a composition say of all of it.
 
@@ -198,5 +199,18 @@ TEST_CASE("a cost of fewer parts is no less, at any order", "[parts]") {
         CHECK(more <= (most == 64 ? 1.1 : 10.0) * less);
       }
     }
+  }
+}
+
+TEST_CASE("two releases of a person's exchanged records lose no less than one", "[parts]") {
+  for (auto const& [sigma, rate, records] :
+       {std::tuple{0.23, 0.011, 60}, std::tuple{0.23, 0.011, 40}, std::tuple{1.0, 0.1, 200}}) {
+    event const release =
+        by_person(sampled(gaussian{sigma}, poisson{rate}), static_cast<std::uint64_t>(records));
+    privacy_loss_accountant one(adjacency::replace_one), two(adjacency::replace_one);
+    one.compose(release, 1);
+    two.compose(release, 2);
+    CAPTURE(sigma, rate, records);
+    CHECK(two.epsilon(1e-6).lower >= one.epsilon(1e-6).lower * (1.0 - 1e-3));
   }
 }

@@ -81,12 +81,14 @@ class any_release {
  private:
   static constexpr std::size_t most_kinds = 64;
   static constexpr std::size_t most_parts = 256;
-  static constexpr T each = 3e3;  // counted nanoseconds a term
 
-  // Of a δ.
+  // Of a δ, in counted nanoseconds.
   [[nodiscard]] T cost() const {
     T sum = 0.0;
-    for (counted_pair const& one : kinds_) sum += each * static_cast<T>(terms_of(one.pair));
+    for (counted_pair const& one : kinds_) {
+      T const each = std::holds_alternative<mixture_pair>(one.pair) ? 3e3 : 7e2;
+      sum += each * static_cast<T>(terms_of(one.pair));
+    }
     return sum;
   }
 

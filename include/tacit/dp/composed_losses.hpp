@@ -142,6 +142,7 @@ class composed_losses {
  private:
   static constexpr T lowest_log_delta = -640.0;
   static constexpr std::size_t many_laws = 64;
+  static constexpr T most_responses = 1e15;  // as the closed form of equal ones has them
   static constexpr std::size_t few = 16;
   static constexpr T rough = 1e-2;          // width to aim at where a few pairs stand for many
   static constexpr T least_on_line = 2e7;   // of work, in nanoseconds
@@ -213,8 +214,10 @@ class composed_losses {
       return best;
     }
     if (auto const equal = equal_responses(pairs)) {
-      narrow(best, read(query, *equal));
-      return best;
+      bound<T> const found = read(query, *equal);
+      bool const all = pairs.front().count <= most_responses;
+      narrow(best, {found.lower, all ? found.upper : std::numeric_limits<T>::infinity()});
+      if (all) return best;
     }
     // A line goes first where lists of losses are short beside so many releases; for longer lists, and for curves, which are listed
     // for it above and below, it goes after a coarse grid that says too little. Each starts from what the ends of the laws say,
@@ -256,18 +259,17 @@ class composed_losses {
     }
   }
 
-  // Randomised responses of two categories, or (ε, δ) guarantees, all of them equal: more than are composed atom by atom.
+  // Randomised responses of two categories, or (ε, δ) guarantees, all of them equal: more than are composed atom by atom, and
+  // of more than `most_responses` that many.
   [[nodiscard]] static std::optional<basic_optimal_composition<T>> equal_responses(
       std::vector<counted_pair> const& pairs) {
-    constexpr T most = 1e15;
     auto const* one = pairs.size() == 1 ? std::get_if<finite_pair>(&pairs.front().pair) : nullptr;
-    if (one == nullptr || one->atoms.size() != 2 || !(pairs.front().count <= most)) {
-      return std::nullopt;
-    }
+    if (one == nullptr || one->atoms.size() != 2) return std::nullopt;
     T const epsilon = (*one).atoms[1].loss;
     if (!(epsilon > 0.0) || *one != response_pair(epsilon, 2.0, one->infinite)) return std::nullopt;
+    T const count = std::min(pairs.front().count, most_responses);
     return basic_optimal_composition<T>({epsilon, one->infinite},
-                                        static_cast<std::uint64_t>(pairs.front().count));
+                                        static_cast<std::uint64_t>(count));
   }
 
   // ε(δ) or δ(ε) by one who knows both.

@@ -91,7 +91,7 @@ template <class Bound>
 ///
 /// Guarantee: upper bounds. Each divergence is raised by the bound on its error, the conversion is the
 /// tightest that one order allows (`renyi_epsilon`), and the order leaves less than 1e-7 of the best
-/// bound. No lower bound: `lower` is 0. Of more than 512 distinct events similar ones are rounded up to 256; of more than a
+/// bound. No lower bound: `lower` is 0. Of more than 4096 distinct events similar ones are rounded up to 2048; of more than a
 /// hundred whose divergences take panels (sampled Laplace noise, persons' substitutes, batches under replace_one) to a hundred.
 /// Of more than a thousand others fewer orders are tried.
 ///
@@ -351,7 +351,14 @@ class basic_renyi {
       return is_cut ? e.whole : e.*towards;
     };
     std::size_t parts = 0;
-    for (entry const& e : entries_) parts += detail::parts_of(cost_of(e));
+    std::size_t changed = 0;  // parts of substitutes, of which a divergence takes as much longer
+    for (entry const& e : entries_) {
+      parts += detail::parts_of(cost_of(e));
+      changed += detail::changed_parts_of(cost_of(e));
+    }
+    std::size_t const most_dear =
+        changed > most_changed ? std::max<std::size_t>(8, most_changed * entries_.size() / changed)
+                               : most_dear_kinds;
     // Each its share of parts, where there are too many.
     bool const is_heavy = entries_.size() > 1 && parts > most_parts;
     std::size_t const share = std::max<std::size_t>(4, most_parts / (entries_.size() + 1));
@@ -393,7 +400,9 @@ class basic_renyi {
         return of(order, curve.upper(order));
       };
       detail::ordered_bound best = detail::least_over_orders(from, enough, at);
-      for (double const order : curve.stated_orders()) best.value = std::min(best.value, at(order));
+      for (double const order : stated_near(curve, best.where)) {
+        best.value = std::min(best.value, at(order));
+      }
       (void)work.spend(loss_cost * curve.work());
       return best;
     };
@@ -402,6 +411,22 @@ class basic_renyi {
     if (symmetric()) return one.value;
     detail::composed_curve<T> added = composed(&entry::add);
     return std::max(one.value, least(added, one.where, one.value).value);
+  }
+
+  // The orders at which divergences are stated; of very many, beside other releases, those next to the best one.
+  [[nodiscard]] static std::vector<double> stated_near(detail::composed_curve<T> const& curve,
+                                                       double log_excess) {
+    constexpr std::size_t few = 32;
+    std::vector<double> orders = curve.stated_orders();
+    std::sort(orders.begin(), orders.end());
+    orders.erase(std::unique(orders.begin(), orders.end()), orders.end());
+    if (curve.size() == 1 || orders.size() <= few) return orders;
+    auto const off = [&](double order) {
+      return std::abs(elementary::log(order - 1.0) - log_excess);
+    };
+    std::sort(orders.begin(), orders.end(), [&](double a, double b) { return off(a) < off(b); });
+    orders.resize(few);
+    return orders;
   }
 
   // log(α−1) of the largest order 1 + 2^{−k} of finite divergence.
@@ -428,8 +453,9 @@ class basic_renyi {
 
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   // Beyond so many distinct events similar ones count as the largest of them: Lemma 13 of docs/certificates/grid.md.
-  static constexpr std::size_t most_distinct = 512;
-  static constexpr std::size_t most_dear = 100;
+  static constexpr std::size_t most_distinct = 4096;
+  static constexpr std::size_t most_dear_kinds = 100;
+  static constexpr std::size_t most_changed = 160;   // parts, all together
   static constexpr std::size_t most_parts = 10'000;  // of mixtures, all together, for one order
   // Divergences in one search. Every order gives a bound, so that it may end anywhere.
   static constexpr double most_asked = 50'000.0;

@@ -71,7 +71,7 @@ class atom_fall {
   }
 
  private:
-  // Of a mass, and of sums of as many as there are, beside the masses' own sum, which is 1 to as much.
+  // Of a mass, and of sums of as many as there are; the masses' own sum is 1 to five times as much.
   [[nodiscard]] T units() const { return off_ + 2.0 * static_cast<T>(atoms_.size()) + 16.0; }
   // A distance from t, with what both round by.
   [[nodiscard]] static T wider(T t, T s) { return 1.000001 * s + 8.0 * unit_roundoff * t; }
@@ -93,11 +93,11 @@ class atom_fall {
     return static_cast<std::size_t>(next - atoms_.begin());
   }
   [[nodiscard]] T rounding_of_sums(T s) const {
-    return 8.0 * unit_roundoff * units() * (1.0 + s * firsts_.back());
+    return 16.0 * unit_roundoff * units() * (1.0 + s * firsts_.back());
   }
   // A loss less the mean, its product with t and its turn are off by a few units of their size together.
   [[nodiscard]] T with_rounding(T size, T t, T units_of_sum) const {
-    return size + unit_roundoff * (2.0 * units_of_sum + 16.0 * t * firsts_.back());
+    return size + unit_roundoff * (6.0 * units_of_sum + 16.0 * t * firsts_.back());
   }
 
   std::vector<loss_atom<T>> atoms_;  // less their mean, by size

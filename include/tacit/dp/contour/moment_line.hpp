@@ -195,7 +195,7 @@ class moment_line {
       T const nearness = std::min(1.0, std::abs(exponent) + angle);
       // Far from the axis the sum of both parts of 1 − e^{r+ia} is more than that.
       wrong_near += part.weight * elementary::exp(std::max(0.0, exponent) - high) *
-                    ((10.0 + n) * nearness + (7.0 + n) * (2.0 * half * half));
+                    ((16.0 + 2.0 * n) * nearness + (7.0 + n) * (2.0 * half * half));
       wrong += size * (3.0 * std::abs(exponent) + 2.0 * std::abs(high) + 4.0 * angle);
     }
     bool const lesser = std::abs(excess) < 0.5 && std::abs(turned) < 0.5;

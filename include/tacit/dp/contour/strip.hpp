@@ -66,6 +66,10 @@ template <std::same_as<double> T>
   e.divergence = (base + (std::abs(loss) < 0.336 ? 12.0 : 50.0)) * exp_residual(-loss) +
                  sensitive * ((4.0 + n) * grown + 2.0 * moved);
   if (!nodes.removes() && summed) e.divergence += e.loss;
+  // R − 1 and R are sums of their own, of which the latter has lost its digits where it is small.
+  if (nodes.removes() && summed) {
+    e.divergence += (n + 3.0 * std::abs(loss)) * exp_residual(-loss);
+  }
   if (log_ratio > 598.0) {  // where the ratio stands by its logarithm
     T const exponent = nodes.log_mass(k) + (nodes.removes() ? 0.0 : log_ratio);
     e.divergence += sensitive * (2.0 * log_ratio + std::abs(exponent));

@@ -147,7 +147,10 @@ template <class R>
         psi.log - G * p - (log_p + log_p1) + complex<R>{log_factor + log_rho - out.log_scale, beta};
     R const exponents = modulus(psi.log) + G * modulus(p) + modulus(log_p) + modulus(log_p1) +
                         std::abs(out.log_scale) + std::abs(log_rho) + 4;
-    out.terms.push_back({p, value, psi.wrong + u * (24 * exponents + 20 * G * modulus(d))});
+    // The poles and what is normal are those of p as it is rounded.
+    R const by_place = what.variance * modulus(p - R(0.5)) + 1 / modulus(p - 1);
+    out.terms.push_back(
+        {p, value, psi.wrong + u * (24 * exponents + 20 * G * modulus(d) + by_place * modulus(p))});
     double const rho = static_cast<double>(modulus(d));
     largest = std::max(largest, static_cast<double>(value.re));
     if (!certified) {

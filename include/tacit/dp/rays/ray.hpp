@@ -47,7 +47,7 @@ struct exponentials {
   [[nodiscard]] long end() const { return first + static_cast<long>(er.size()); }
 };
 
-/// Σ a·b in blocks of 64: doubles in eight lanes, at most 14 + n/64 additions deep; wider numbers, whose registers are
+/// Σ a·b in blocks of 64: doubles in eight lanes, at most 18 + n/64 additions deep; wider numbers, whose registers are
 /// few, one by one, at most 66 + n/64.
 template <class R>
 [[nodiscard]] inline complex<R> dot(R const* ar, R const* ai, R const* br, R const* bi,

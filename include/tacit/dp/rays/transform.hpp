@@ -91,7 +91,7 @@ template <class R>
   R const added = u * static_cast<R>(events.size());  // what a term loses to the sum, relatively
   complex<R> log_psi = (0.5 * variance) * (p * (p - 1));
   R wrong =
-      (20 * u + added) *
+      (24 * u + added) *
       modulus(log_psi);  // of the exponent; an unknown phase counts as log 3, e^{log 3} − 1 = 2
   constexpr double any_phase = 1.1;
   complex<R> rest{};  // Σ count·log(1 − large/H)

@@ -96,6 +96,12 @@ template <std::same_as<renyi_cost> Cost>
   return mixture != nullptr ? mixture->parts.size() : 1;
 }
 
+/// The parts of what is exchanged, beyond the first; 0 of anything else.
+[[nodiscard]] inline std::size_t changed_parts_of(renyi_cost const& cost) {
+  auto const* coupled = cost.pair ? std::get_if<coupled_pair>(&*cost.pair) : nullptr;
+  return coupled != nullptr && !coupled->parts.empty() ? coupled->parts.size() - 1 : 0;
+}
+
 /// The same of about `most` parts where a mixture has more: no less, by Lemma 2 of docs/certificates/sampling.md.
 template <std::same_as<renyi_cost> Cost>
 [[nodiscard]] Cost with_fewer_parts(Cost cost, std::size_t most) {

@@ -59,6 +59,9 @@ class coupled_divergence {
     return out;
   }
 
+  /// How many losses of parts have been computed for tables.
+  [[nodiscard]] double work() const { return work_; }
+
  private:
   // Weights that are 1 together, and leave no more for D(0) than there is: divergences rise in them.
   [[nodiscard]] static coupled_pair above(coupled_pair pair) {
@@ -312,13 +315,12 @@ class coupled_divergence {
   }
 
   // Laplace noise has the density D(x) at a kink and the mass D(x) beyond it.
-  void add_atom(loss_table<T>& out, T const& x, bool forward) const {
-    out.add(node(x, T(0), forward));
-  }
+  void add_atom(loss_table<T>& out, T const& x, bool forward) { out.add(node(x, T(0), forward)); }
 
   // One node at x, which is `off` units from its place; of the other side of a mirrored pair if not `forward`.
   [[nodiscard]] typename loss_table<T>::entry node(T const& x, T const& log_weight, bool forward,
-                                                   T const& off = T(0)) const {
+                                                   T const& off = T(0)) {
+    work_ += 2.0 * static_cast<double>(pair_.parts.size() + 1);
     coupled_value<T> const v = ratio_.at(x);
     auto const units = ratio_.units(v, x, off);
     T const size = magnitude(x);
@@ -339,6 +341,7 @@ class coupled_divergence {
   layout layout_{};          // of trapezoids
   double half_width_ = 0.0;  // of panels
   double highest_ = 0.0;     // where they end
+  double work_ = 0.0;
   std::optional<profile_divergence<T>> amplified_;
   std::optional<mixture_divergence<T>> against_noise_;
 };

@@ -76,6 +76,9 @@ class basic_renyi_curve {
     if (auto const* mixture = std::get_if<detail::mixture_divergence<T>>(&source_)) {
       return mixture->work();
     }
+    if (auto const* coupled = std::get_if<detail::coupled_divergence<T>>(&source_)) {
+      return coupled->work();
+    }
     auto const* epoch = std::get_if<detail::allocation_divergence<T>>(&source_);
     return epoch == nullptr ? 0.0 : epoch->work();
   }
