@@ -64,6 +64,14 @@ class Statements:
             self.status = 1
 
 
+def prove(script, *checks):
+    """Runs checks(constants, statements) of a proof in Python, and returns its exit status: sys.exit(prove(__file__, ...))."""
+    c, holds = constants_of(script), Statements()
+    for check in checks:
+        check(c, holds)
+    return holds.status
+
+
 if __name__ == "__main__":
     try:
         for key, number in quoted(Path(sys.argv[1]).read_text("utf-8")).items():

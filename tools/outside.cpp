@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/privacy_loss.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -54,6 +55,16 @@ std::vector<row> rows() {
   auto const with = [](std::uint64_t batch) { return with_replacement{batch, 10'000}; };
   auto const without = [](std::uint64_t batch) { return fixed_size{batch, 10'000}; };
   event const many = sampled(gaussian{1.0}, with_replacement{256, 50'000});
+  event const integers =
+      sampled(discrete_laplace{1.2053260137639283, 2}, with_replacement{110, 114});
+  // σ from 1.25 to 12.5, rates from .001 to .1 in another order.
+  auto const spread = [](int count) {
+    return kinds(count, 1, [count](int k, double at) {
+      double const other = 7 * k % count / static_cast<double>(count);
+      return sampled(gaussian{1.25 * std::pow(10.0, at)},
+                     poisson{0.001 * std::pow(100.0, other)});
+    });
+  };
   auto const epoch = [](double sigma, std::uint64_t steps) {
     return sampled(gaussian{sigma}, random_allocation{steps});
   };
@@ -131,6 +142,27 @@ std::vector<row> rows() {
              [](int k, double) {
                return by_person(sampled(gaussian{100.0 + k}, poisson{0.5}), 1'000);
              })},
+      {"two persons of 60 records, replace_one", replace, true, 1e-6,
+       once(by_person(sampled(gaussian{0.23}, poisson{0.011}), 60), 2)},
+      {"two persons of 200 records, replace_one", replace, true, 1e-6,
+       once(by_person(sampled(gaussian{1.0}, poisson{0.1}), 200), 2)},
+      {"60 kinds of persons of 20 records, replace_one", replace, true, 1e-6,
+       kinds(60, 1,
+             [](int k, double) {
+               return by_person(sampled(gaussian{1.0 + 0.01 * k}, poisson{0.001 + 1e-5 * k}), 20);
+             })},
+      {"1100 kinds of sampled Gaussians", add, true, 1e-6, spread(1'100)},
+      {"3000 kinds of sampled Gaussians", add, true, 1e-6, spread(3'000)},
+      {"110 draws out of 114 on the integers, zero_out", zero, true, 1e-6, once(integers, 1)},
+      {"the same, replace_one", replace, true, 1e-6, once(integers, 1)},
+      {"10¹² responses of 1e-9, three categories", replace, true, 1e-6,
+       once(randomised_response{1e-9, 3}, 1'000'000'000'000)},
+      {"10¹⁵ + 1 responses of 1e-9, two categories", replace, true, 1e-6,
+       once(randomised_response{1e-9, 2}, 1'000'000'000'000'001)},
+      {"3 epochs of 10⁷ steps, seven records a person", add, true, 1e-6,
+       once(by_person(epoch(1.0, 10'000'000), 7), 3)},
+      {"3 epochs of 10⁷ steps, seven times each of 1000 records", add, true, 1e-6,
+       once(by_person(sampled(gaussian{5.0}, random_allocation{10'000'000, 7}), 1'000), 3)},
       {"1000 batches of 10 out of 1000, replace_one", replace, true, 1e-10,
        once(sampled(gaussian{3.0}, fixed_size{10, 1'000}), 1'000)},
       {"60 kinds of batches, replace_one", replace, true, 1e-6,

@@ -43,7 +43,7 @@ from math import isqrt
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from constants import Statements, constants_of  # noqa: E402
+from constants import prove  # noqa: E402
 from units import ATAN2, EXP, EXPM1, LOG, ROOM, ROOT_FIVE, ROOT_TWO, ROUNDS, SIN, Units  # noqa: E402
 
 HYPOT = Fraction(201, 100)
@@ -144,14 +144,5 @@ def check_lines(c, holds):
     holds("19: a place, a multiple of the step or a sum of steps", c["of_place"] >= 4)
 
 
-def main():
-    c, holds = constants_of(__file__), Statements()
-    check_divergence(c, holds)
-    check_lifted(c, holds)
-    check_share(c, holds)
-    check_lines(c, holds)
-    return holds.status
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(prove(__file__, check_divergence, check_lifted, check_share, check_lines))

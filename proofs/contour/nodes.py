@@ -20,7 +20,7 @@ from math import isqrt
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from constants import Statements, constants_of  # noqa: E402
+from constants import prove  # noqa: E402
 
 EXP, EXPM1, LOG, SIN = Fraction(151, 100), Fraction(276, 100), Fraction(192, 100), Fraction(18, 10)
 ROOT_FIVE = Fraction(isqrt(5 * 10**40) + 1, 10**20)
@@ -87,12 +87,5 @@ def check_laplace(c, holds):
     holds(f"16: a part of the closed form, {float(closed):.1f}", closed + 1 <= c["closed"])
 
 
-def main():
-    c, holds = constants_of(__file__), Statements()
-    check_shifted(c, holds)
-    check_laplace(c, holds)
-    return holds.status
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(prove(__file__, check_shifted, check_laplace))

@@ -72,7 +72,7 @@ from math import factorial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from constants import Statements, constants_of  # noqa: E402
+from constants import prove  # noqa: E402
 from units import ATAN2, EXP, EXPM1, LOG, ROOT_FIVE, ROUNDS, SIN, Units, largest  # noqa: E402
 
 U = Fraction(1, 2**53)
@@ -264,13 +264,5 @@ def check_sums(c, holds):
     holds("reading: infinite losses", Units(Fraction(145, 100) + LOG + 1 + EXPM1 + 2).within(c["infinite"]) and c["infinite_laws"] >= 1)
 
 
-def main():
-    c, holds = constants_of(__file__), Statements()
-    check_masses(c, holds)
-    check_filling(c, holds)
-    check_sums(c, holds)
-    return holds.status
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(prove(__file__, check_masses, check_filling, check_sums))

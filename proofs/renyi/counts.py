@@ -52,7 +52,7 @@ from math import factorial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from constants import Statements, constants_of  # noqa: E402
+from constants import prove  # noqa: E402
 from units import EXP, EXPM1, LOG, ROUNDS, Units, largest  # noqa: E402
 
 U = Fraction(1, 2**53)
@@ -192,13 +192,5 @@ def check_closed(c, holds):
     holds(f"11 (ii): both, one over z: {float(both):.1f}", both <= 60 and 60 * U * 2 <= c["raised"])
 
 
-def main():
-    c, holds = constants_of(__file__), Statements()
-    check_ratios(c, holds)
-    check_nodes(c, holds)
-    check_closed(c, holds)
-    return holds.status
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(prove(__file__, check_ratios, check_nodes, check_closed))

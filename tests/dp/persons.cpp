@@ -399,13 +399,14 @@ std::vector<both_ways> noised(sum_law const& p, sum_law const& q, double sigma) 
   return out;
 }
 
+struct question {
+  sampling how;
+  std::size_t persons;
+};
+
 }  // namespace
 
 TEST_CASE("mixtures of Gaussians in batches, and of persons, are above every sample", "[persons]") {
-  struct question {
-    sampling how;
-    std::size_t persons;
-  };
   std::vector<question> const questions{{fixed_size{1, 3}, 1},
                                         {fixed_size{2, 3}, 1},
                                         {fixed_size{3, 3}, 1},
@@ -594,10 +595,6 @@ double larger_delta(answer_law const& p, answer_law const& q, double epsilon) {
 }  // namespace
 
 TEST_CASE("responses of persons, and in batches, are above every sample", "[persons]") {
-  struct question {
-    sampling how;
-    std::size_t persons;
-  };
   std::vector<question> const questions{{unsampled{}, 2},
                                         {poisson{0.3}, 2},
                                         {fixed_size{1, 3}, 1},

@@ -40,7 +40,7 @@ namespace detail {
 /// A mixture of Gaussians, as if every length were the longest.
 template <std::same_as<event> Event>
 [[nodiscard]] Event of_longest(Event release) {
-  auto const mixture = std::get<gaussian_mixture>(release.what);
+  auto const& mixture = std::get<gaussian_mixture>(release.what);
   double longest = 0.0;
   for (auto const& part : mixture.parts) {
     if (part.weight > 0.0) longest = std::max(longest, part.sensitivity);

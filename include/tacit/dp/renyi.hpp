@@ -93,7 +93,7 @@ template <class Bound>
 /// tightest that one order allows (`renyi_epsilon`), and the order leaves less than 1e-7 of the best
 /// bound. No lower bound: `lower` is 0. Of more than 4096 distinct events similar ones are rounded up to 2048; of more than a
 /// hundred whose divergences take panels (sampled Laplace noise, persons' substitutes, batches under replace_one) to a hundred.
-/// Of more than a thousand others fewer orders are tried.
+/// Of more than a thousand others fewer orders are tried; where persons have many records, fewer kinds and parts of mixtures count.
 ///
 /// Beside the dominating pairs it uses the exponential mechanism's own divergence (unsampled), and for
 /// batches without replacement under replace_one the smaller of Wang–Balle–Kasiviswanathan's bound and
@@ -244,8 +244,8 @@ class basic_renyi {
         cost.base = normal_pair{static_cast<double>(lattice->shift) / lattice->sigma *
                                 (1.0 + 2.0 * std::numeric_limits<double>::epsilon())};
       }
-      if (mixture) whole = detail::of_longest(release);
-      if (amplifies(release)) cost.pair = dominate(mixture ? whole : release, neighbours_).remove;
+      event const longest = mixture ? detail::of_longest(release) : release;
+      if (amplifies(release)) cost.pair = dominate(longest, neighbours_).remove;
       return {cost, cost, true};
     }
     if (mixture && (std::holds_alternative<fixed_size>(release.how) ||
@@ -362,9 +362,10 @@ class basic_renyi {
     // Each its share of parts, where there are too many.
     bool const is_heavy = entries_.size() > 1 && parts > most_parts;
     std::size_t const share = std::max<std::size_t>(4, most_parts / (entries_.size() + 1));
+    detail::renyi_cost fewer;
     for (entry const& e : entries_) {
-      detail::renyi_cost cost = cost_of(e);
-      if (is_heavy) cost = detail::with_fewer_parts(std::move(cost), share);
+      if (is_heavy) fewer = detail::with_fewer_parts(cost_of(e), share);
+      detail::renyi_cost const& cost = is_heavy ? fewer : cost_of(e);
       double const count = detail::count_up(e.count);
       bool const by_panels = detail::takes_panels(cost);
       detail::rising_pair at;

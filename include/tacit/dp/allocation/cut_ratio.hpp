@@ -184,7 +184,7 @@ class cut_ratio {
     T const u = value(z);
     T const loss = sign_ * (u - 1.0);
     T const size = std::abs(loss);
-    // Of the loss, in units.
+    // Of the loss, in units, and of a product with it, which is an exponent or an angle.
     T const moved = u * (4.0 * a_ * (std::abs(z) + 1.0) + a_ * a_ + 4.0) + 2.0 * size;
     if (most * size <= 3.0) {
       T power = mass * loss;

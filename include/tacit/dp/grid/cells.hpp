@@ -59,8 +59,7 @@ class cell_width {
 
   T width = 0.0;
   T drop = 1.0;  // tilt at the lower node over tilt at the upper
-  T less =
-      1.0;  // R(lower node) over R(upper node), of which 1 − above has few digits in a wide cell
+  T less = 1.0;  // R(lower node) over R(upper node): 1 − above has few of its digits in a wide cell
   T above = 0.0;  // an outcome at u has R − R(lower node) = above·u in its own R, …
   T below = 0.0;  // … and R(upper node) − R = below·(1−u)
 

@@ -103,13 +103,8 @@ struct loss_sketch {
   void match(std::size_t of_atoms, T whole) {
     T rest = whole;
     T sum = 0.0;
-    for (std::size_t k = 0; k < p.size(); ++k) {
-      if (k < of_atoms) {
-        rest -= p[k];
-      } else {
-        sum += p[k];
-      }
-    }
+    for (std::size_t k = 0; k < of_atoms; ++k) rest -= p[k];
+    for (std::size_t k = of_atoms; k < p.size(); ++k) sum += p[k];
     if (!(rest > 0.01 && sum > 0.5 * rest && sum < 2.0 * rest)) return;
     for (std::size_t k = of_atoms; k < p.size(); ++k) p[k] *= rest / sum;
   }
