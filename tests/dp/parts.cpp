@@ -188,7 +188,7 @@ TEST_CASE("a cost of fewer parts is no less, at any order", "[parts]") {
   for (dominating_pair const* pair : {&pairs.remove, &pairs.add}) {
     detail::renyi_cost const whole{*pair, std::nullopt, 1.0, false};
     CHECK(detail::parts_of(whole) > 64);
-    for (std::size_t const most : {4, 16, 64}) {
+    for (std::size_t const most : {4U, 16U, 64U}) {
       detail::renyi_cost const fewer = detail::with_fewer_parts(whole, most);
       CHECK(detail::parts_of(fewer) <= most);
       for (double const order : {1.25, 2.0, 3.7, 16.0}) {
