@@ -15,6 +15,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <random>
 #include <sstream>
@@ -455,24 +456,42 @@ TEST_CASE("many distinct sampled Gaussians on the line and on rays", "[dp]") {
   CHECK(rays->upper - rays->lower <= 1e-9);
 }
 
-TEST_CASE("more distinct sampled Gaussians than are composed one by one", "[dp][long]") {
-  constexpr int n = 2000;
-  auto const sigma = [](int k) { return 1.0 + 3.0 * k / n; };
-  auto const rate = [](int) { return 0.01; };
-  auto const mixed = distinct(n, sigma, rate);
-  bound<double> const found = mixed.epsilon(1e-5);
-  CHECK(found.upper - found.lower < 0.01 * found.upper);
-  // By hand: pairs of neighbours, both as the one or as the other.
-  privacy_loss_accountant above, below;
-  for (int k = 0; k < n; k += 2) {
-    above.compose(subsampled(rate(k), sigma(k)), 2);
-    below.compose(subsampled(rate(k), sigma(k + 1)), 2);
+TEST_CASE("thousands of distinct sampled Gaussians", "[dp][long]") {
+  auto const sigma = [](int k) { return 1.0 + 3.0 * k / 10'000; };
+  auto const even = [](int) { return 0.01; };
+  auto const scattered = [](int k) { return 0.001 * std::pow(50.0, 7 * k % 1009 / 1009.0); };
+  // One by one as long as the work suffices, then around as many as it suffices for.
+  struct composition {
+    int n;
+    std::function<double(int)> rate;
+    double width;  // of max(1, ε)
+  };
+  for (auto const& [n, rate, width] : {composition{2'000, even, 1e-9},
+                                       {2'000, scattered, 1e-9},
+                                       {10'000, even, 0.01},
+                                       {10'000, scattered, 0.05}}) {
+    auto const mixed = distinct(n, sigma, rate);
+    bound<double> const found = mixed.epsilon(1e-5);
+    CAPTURE(n, found.lower, found.upper);
+    CHECK(found.upper - found.lower < width * std::max(1.0, found.upper));
+    // By hand: twenty neighbours as the one of them that gives away the most would, or the least.
+    privacy_loss_accountant above, below;
+    for (int k = 0; k < n; k += 20) {
+      double most = 0.0;
+      double least = 1.0;
+      for (int j = k; j < k + 20; ++j) {
+        most = std::max(most, rate(j));
+        least = std::min(least, rate(j));
+      }
+      above.compose(subsampled(most, sigma(k)), 20);
+      below.compose(subsampled(least, sigma(k + 19)), 20);
+    }
+    CHECK(found.lower <= above.epsilon(1e-5).upper);
+    CHECK(found.upper >= below.epsilon(1e-5).lower);
+    bound<double> const back = mixed.delta(found.upper);
+    CHECK(back.lower <= 1e-5);
+    CHECK(mixed.delta(found.lower).upper >= 1e-5);
   }
-  CHECK(found.lower <= above.epsilon(1e-5).upper);
-  CHECK(found.upper >= below.epsilon(1e-5).lower);
-  bound<double> const back = mixed.delta(found.upper);
-  CHECK(back.lower <= 1e-5);
-  CHECK(mixed.delta(found.lower).upper >= 1e-5);
 }
 
 TEST_CASE("runs that hardly sample are answered at once", "[dp]") {

@@ -228,10 +228,11 @@ class normal_mixtures {
 
  private:
   static constexpr T infinity = std::numeric_limits<T>::infinity();
-  static constexpr std::size_t most_distinct = 1024;  // that are composed one by one
-  static constexpr std::size_t few = 96;              // that more are rounded to, for all engines
-  static constexpr std::size_t many = 384;            // and for the vertical line
-  static constexpr std::size_t few_epochs = 32;       // different ones that the line takes
+  static constexpr std::size_t most_at_once =
+      1024;                               // that are composed one by one without a forecast
+  static constexpr std::size_t few = 96;  // that more are rounded to, for all engines
+  static constexpr std::size_t most_around = 2048;  // and for the vertical line
+  static constexpr std::size_t few_epochs = 32;     // different ones that the line takes
 
   using entries = std::vector<typename contour<T>::entry>;
 
@@ -464,23 +465,34 @@ class normal_mixtures {
     return found;
   }
 
-  // Of the composition, or of those around it: few, which the rays take too, and then as many as the vertical line
-  // takes in half a second.
+  // Of the composition, or of those around it: of few mixtures, which the rays take too, and then of as many as the work pays for,
+  // by what the few cost.
   template <class Ask>
   [[nodiscard]] std::optional<answer> on_lines(work_budget& work, Ask&& ask) const {
-    bool const on_rays_too = remove_.size() <= rays::most_events;
-    if (remove_.size() <= most_distinct) {
-      T const share = on_rays_too ? 1.0 : has_persons() ? 0.25 : 0.7;
-      auto const exact =
-          work.within(share * work.left(), [&](work_budget& own) { return ask(*this, own); });
+    std::size_t const size = remove_.size();
+    auto const exactly = [&](T share) {
+      return work.within(share * work.left(), [&](work_budget& own) { return ask(*this, own); });
+    };
+    if (size <= rays::most_events) return exactly(1.0);
+    if (size <= most_at_once) {
+      auto const exact = exactly(has_persons() ? 0.25 : 0.85);
       // Where a line says nothing of all persons with several records, it says nothing of a few either.
-      if (exact || on_rays_too || has_persons()) return exact;
+      if (exact || has_persons()) return exact;
     }
+    T const before = work.left();
     std::optional<answer> const first =
-        work.within((has_persons() ? 0.3 : 1.0) * work.left(),
+        work.within((has_persons() ? 0.3 : 1.0) * before,
                     [&](work_budget& own) { return around(few, own, ask); });
-    if (!first || first->by != route::contour) return first;
-    std::optional<answer> const finer = around(many, work, ask);
+    if (!first) return first;
+    bool const by_line = first->by == route::contour;
+    T const paid_for = work.left() / (before - work.left()) * static_cast<T>(2 * few);
+    if (by_line && size > most_at_once && static_cast<T>(size) <= 0.7 * paid_for) {
+      if (auto const exact = exactly(0.8)) return exact;
+    }
+    std::size_t const more = std::min(static_cast<std::size_t>(0.5 * paid_for),
+                                      by_line ? most_around : rays::most_events);
+    if (2 * more < 3 * few) return first;
+    std::optional<answer> const finer = around(more, work, ask);
     return finer ? finer : first;
   }
 

@@ -211,7 +211,8 @@ class basic_privacy_loss {
     bool const is_wide = !(found.upper < infinity) || found.upper - found.lower > narrow;
     if (is_wide) known.meet({0.0, covered(grid_.cover())}, "a Gaussian above all samples");
     bound<T> const now = known.shared();
-    bool const says_little = !(now.upper < infinity) || now.upper - now.lower > wide * now.upper;
+    bool const says_little = !(now.upper < infinity) ||
+                             now.upper - now.lower > (lines && is_crowd ? 0.5 : wide) * now.upper;
     if (says_little) {
       known.meet(of_grid(asked), "a grid with all work, or a part alone");
       T const normals = mixtures_.normals().variance().lower;
