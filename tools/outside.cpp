@@ -151,8 +151,11 @@ std::vector<row> rows() {
              [](int k, double) {
                return by_person(sampled(gaussian{1.0 + 0.01 * k}, poisson{0.001 + 1e-5 * k}), 20);
              })},
-      {"1100 kinds of sampled Gaussians", add, true, 1e-6, spread(1'100)},
-      {"3000 kinds of sampled Gaussians", add, true, 1e-6, spread(3'000)},
+      {"500 kinds of sampled Gaussians, σ .8 to 1.5, at a rate of .001", add, true, 1e-6,
+       kinds(500, 1,
+             [](int, double at) { return sampled(gaussian{0.8 + 0.7 * at}, poisson{0.001}); })},
+      {"10,000 kinds of sampled Gaussians", add, true, 1e-6, spread(10'000)},
+      {"50,000 kinds of sampled Gaussians", add, true, 1e-6, spread(50'000)},
       {"110 draws out of 114 on the integers, zero_out", zero, true, 1e-6, once(integers, 1)},
       {"the same, replace_one", replace, true, 1e-6, once(integers, 1)},
       {"10¹² responses of 1e-9, three categories", replace, true, 1e-6,

@@ -489,9 +489,9 @@ class normal_mixtures {
     if (by_line && size > most_at_once && static_cast<T>(size) <= 0.7 * paid_for) {
       if (auto const exact = exactly(0.8)) return exact;
     }
-    std::size_t const more = std::min(static_cast<std::size_t>(0.5 * paid_for),
-                                      by_line ? most_around : rays::most_events);
-    if (2 * more < 3 * few) return first;
+    auto const affordable = static_cast<std::size_t>(0.45 * paid_for);  // above, and as many below
+    std::size_t const more = std::min(affordable, by_line ? most_around : rays::most_events);
+    if (4 * more < 5 * few) return first;
     std::optional<answer> const finer = around(more, work, ask);
     return finer ? finer : first;
   }
