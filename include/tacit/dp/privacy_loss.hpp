@@ -209,17 +209,19 @@ class basic_privacy_loss {
     // Of normal mixtures it is far above the truth. Of losses with atoms it need not be.
     T const narrow = std::max(1e-9 * found.upper, std::min(1e-9 * scale, 1e-4 * found.upper));
     bool const is_wide = !(found.upper < infinity) || found.upper - found.lower > narrow;
-    if (is_wide) known.meet({0.0, covered(grid_.cover())}, "a Gaussian above all samples");
-    bound<T> const now = known.shared();
-    bool const says_little = !(now.upper < infinity) ||
-                             now.upper - now.lower > (lines && is_crowd ? 0.5 : wide) * now.upper;
-    if (says_little) {
-      known.meet(of_grid(asked), "a grid with all work, or a part alone");
+    if (is_wide) {
+      known.meet({0.0, covered(grid_.cover())}, "a Gaussian above all samples");
       T const normals = mixtures_.normals().variance().lower;
       known.meet({asked.wants_epsilon ? own_steps_.epsilon(asked.value, normals)
                                       : own_steps_.delta(asked.value, normals),
                   infinity},
                  "the records' own steps");
+    }
+    bound<T> const now = known.shared();
+    bool const says_little = !(now.upper < infinity) ||
+                             now.upper - now.lower > (lines && is_crowd ? 0.5 : wide) * now.upper;
+    if (says_little) {
+      known.meet(of_grid(asked), "a grid with all work, or a part alone");
     }
     // A composition leaks no less than what lines serve of it.
     if (others_ && is_wider(little) && mixtures_.distinct() <= most_at_all) {

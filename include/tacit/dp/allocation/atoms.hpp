@@ -7,6 +7,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/line_sums.hpp>
+#include <tacit/dp/allocation/one_jump.hpp>
 #include <tacit/dp/allocation/step_sums.hpp>
 #include <tacit/dp/grid/compose.hpp>
 #include <tacit/dp/pair.hpp>
@@ -58,6 +59,7 @@ class epoch_atoms {
                         : (steps_ * step.excess(u.lower) + alone_).upper;
     });
     (void)work.spend(static_cast<T>(node_.size()) * (cost_of(calls_) + cost_of(puts_)));
+    if constexpr (std::same_as<Step, step_ratio<T>>) add_jumps(step, work);
     calls_ = {};  // they are large
     puts_ = {};
   }
@@ -103,6 +105,8 @@ class epoch_atoms {
   static constexpr T cost_of_estimate = 1e6;
   static constexpr std::size_t most_lines = 48;
   static constexpr T narrow_line = 1e-7;
+  static constexpr T jump_width = 0.005;  // from node to node, of the loss
+  static constexpr T cost_of_jump = 4e4;
 
   struct reading {
     any_sum<T> sum;
@@ -288,6 +292,27 @@ class epoch_atoms {
       bound<T> const v = excess(node_[k], line);
       upper_[k] = is_read ? std::min(v.upper, most_at(node_[k])) : v.upper;
       lower_[k] = std::min(v.lower, upper_[k]);
+    }
+  }
+
+  // Nodes beyond, where one step's ratio is larger than the sum of all others (Lemmas 23 and 24).
+  void add_jumps(step_ratio<T> const& step, work_budget& work) {
+    T const first = elementary::log(node_.back() / steps_);
+    T const last = step.largest_loss(side::call, least_delta) - elementary::log(steps_);
+    std::vector<T> losses;
+    for (T loss = first + jump_width; loss <= last; loss += jump_width) losses.push_back(loss);
+    if (!(first > 0.0) || losses.empty()) return;
+    if (!work.take(cost_of_jump * static_cast<T>(losses.size()))) return;
+    one_jump<T> const own({step.noise_multiplier(), static_cast<std::uint64_t>(steps_)},
+                          orientation::remove);
+    std::vector<T> const deltas = own.deltas(losses, work);
+    for (std::size_t k = 0; k < losses.size(); ++k) {
+      T const c = (steps_ * exp(enclosure(losses[k]))).upper;
+      T const upper = std::min(upper_.back(), multiply_up(steps_, deltas[k]));
+      T const lower = (steps_ * step.excess(c)).lower;
+      node_.push_back(c);
+      upper_.push_back(upper);
+      lower_.push_back(std::clamp(lower, 0.0, upper));
     }
   }
 

@@ -158,8 +158,10 @@ inline constexpr double no_mass = 40.0;
 template <std::same_as<double> T = double>
 class step_ratio {
  public:
-  explicit step_ratio(T noise_multiplier) : a_(1.0 / noise_multiplier) {}
+  explicit step_ratio(T noise_multiplier)
+      : noise_multiplier_(noise_multiplier), a_(1.0 / noise_multiplier) {}
 
+  [[nodiscard]] T noise_multiplier() const { return noise_multiplier_; }
   [[nodiscard]] T shift() const { return a_; }
   [[nodiscard]] T value(T z) const { return elementary::exp(a_ * z - 0.5 * a_ * a_); }
   [[nodiscard]] T parameter(T u) const { return (elementary::log(u) + 0.5 * a_ * a_) / a_; }
@@ -349,6 +351,7 @@ class step_ratio {
                           off};
   }
 
+  T noise_multiplier_;
   T a_;
 };
 

@@ -59,26 +59,30 @@ class one_jump {
       T const rest = subtract_down(epsilon, middle());
       return {0.0, rest >= 0.0 ? tacit::delta(of_mean(), rest).upper : 1.0};
     }
-    enclosure const log_steps = log(enclosure(steps_));
-    bound<T> out{tacit::delta(least(), (epsilon + log_steps).upper).lower,
-                 tacit::delta(most(), epsilon).upper};
-    if (!serves()) return out;
-    std::vector<T> const moments = log_moments(work, -epsilon - 40.0);
-    for (T share = 0.5; share > 1e-10; share *= 0.5) {
-      // y is e^ε·share.
-      enclosure const log_y = epsilon + log(enclosure(share));
-      T const jump = (epsilon + log1p(-enclosure(share)) + log_steps).lower;
-      if (!(jump >= 0.0)) continue;
-      T others = 0.0;  // log of what more than y of the others has
-      for (std::size_t k = 0; k < moments.size(); ++k) {
-        others = std::min(others, (moments[k] - static_cast<T>(k + 2) * log_y).upper);
+    T const upper = deltas({epsilon}, work).front();
+    T const lower = tacit::delta(least(), (epsilon + log(enclosure(steps_))).upper).lower;
+    return {lower, std::max(lower, upper)};
+  }
+
+  /// δ_remove at most, at each of many ε, which rise.
+  [[nodiscard]] std::vector<T> deltas(std::vector<T> const& epsilons, work_budget& work) const {
+    std::vector<T> moments;
+    if (serves()) moments = log_moments(work, -epsilons.back() - 40.0);
+    std::vector<T> out;
+    T share = 0.5;  // y is e^ε·share: the best is not far from the last one
+    for (T const epsilon : epsilons) {
+      T const first = std::min(0.5, 8.0 * share);
+      T const last = epsilon == epsilons.front() ? 1e-10 : share / 8.0;
+      T least_delta = tacit::delta(most(), epsilon).upper;
+      T const own = tacit::delta(most(), (epsilon + log(enclosure(steps_))).lower).upper;
+      for (T of = first; of > last; of *= 0.5) {
+        T const found = of_share(epsilon, of, own, moments);
+        if (!(found < least_delta)) continue;
+        least_delta = found;
+        share = of;
       }
-      if (others < 0.0) {
-        out.upper = std::min(
-            out.upper, add_up(tacit::delta(most(), jump).upper, exp(enclosure(others)).upper));
-      }
+      out.push_back(least_delta);
     }
-    out.upper = std::max(out.upper, out.lower);
     return out;
   }
 
@@ -86,6 +90,21 @@ class one_jump {
   static constexpr std::size_t most_moments = 300;
 
   [[nodiscard]] bool serves() const { return noise_ > 1e-2 && noise_ < 1e6; }
+
+  // f(0) + min(1, 1/y)·(f(y) − f(0)) + min_m E S^m/y^m, f(y) = δ_a(log(t(e^ε − y))), for y = share·e^ε; `own` is f(0).
+  [[nodiscard]] T of_share(T epsilon, T share, T own, std::vector<T> const& moments) const {
+    enclosure const log_y = epsilon + log(enclosure(share));
+    T const jump = (epsilon + log1p(-enclosure(share)) + log(enclosure(steps_))).lower;
+    T others = 0.0;  // log of what more than y of the others has
+    for (std::size_t k = 0; k < moments.size(); ++k) {
+      others = std::min(others, (moments[k] - static_cast<T>(k + 2) * log_y).upper);
+    }
+    if (!(jump >= 0.0 && others < 0.0)) return 1.0;
+    T const more = subtract_up(tacit::delta(most(), jump).upper, own);
+    T const part = log_y.lower > 0.0 ? exp(-log_y).upper : 1.0;
+    return add_up(add_up(own, multiply_up(part, std::max(0.0, more))),
+                  exp(enclosure(others)).upper);
+  }
 
   // log E S^m at most, m = 2, 3, …: as long as they make y smaller, for others that have e^{log_delta}.
   [[nodiscard]] std::vector<T> log_moments(work_budget& work, T log_delta) const {
