@@ -1,11 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Lemmas 15 and 18 of docs/certificates/allocation.md: counts of roundings of the power of a series, run for every degree, and
-of a node's masses. Lemmas 5, 7 and 28, and the hits of 18: first-order sums of units.
+of a node's masses. Lemmas 4, 5, 7, 25 and 28, and the hits of 18: first-order sums of units.
 """
 # from dp/allocation/lattice.hpp: T const before = k > 0 ? lowered[k - 1] / drop : 0.0; T const after = k + 1 < n ? lowered[k + 1] * drop : 0.0; mass[k] += 2.0 * lowered[k] - before - after;
-# from dp/allocation/lattice.hpp: worn[k] = ({bend} + {bend_x} * tilt) * size[k];
-# from dp/allocation/lattice.hpp: T const down = rest * elementary::exp(-tilt * back); T const up = share * elementary::exp(tilt * ahead); T const moved = worn[j] + ({move} + ({move_away} + {move_x} * tilt) * (back + ahead)) * size[j];
+# from dp/allocation/lattice.hpp: mass[k] += cells[k].at + cells[k].low; if (k + 1 < cells.size()) mass[k + 1] += cells[k].high;
+# from dp/allocation/lattice.hpp: lowered[k] = std::max(cells[k].gap, cells[k - 1].gap / drop);
+# from dp/allocation/lattice.hpp: size[k] += 2.0 * lowered[k] + before + after; wear[k] = ({bend} + {bend_x} * tilt) * size[k];
+# from dp/allocation/lattice.hpp: T const share = back / (back + ahead); T const rest = ahead / (back + ahead); T const down = rest * elementary::exp(-tilt * back); T const up = share * elementary::exp(tilt * ahead); T const moved = wear[j] + ({move} + ({move_away} + {move_x} * tilt) * (back + ahead)) * size[j]; mass[i] += mass[j] * down; size[i] += size[j] * down; wear[i] += moved * down + size[i]; mass[k] += mass[j] * up; size[k] += size[j] * up; wear[k] += moved * up + size[k]; mass[j] = wear[j] = 0.0;
+# from dp/allocation/lattice.hpp: std::vector<T> mass = contract<T>(out.cells, 1.0, missing, wear); if (missing > 0.0) return std::nullopt;
+# from dp/allocation/lattice.hpp: T const by_mean = mass > 0.0 ? low * (high / mass) : 0.0;
+# from dp/allocation/lattice.hpp: cell.gap += std::min(by_mean, by_density) * (1.0 + {spare});
+# from dp/allocation/sums.hpp: all += out.mass[place]; if (!law.wear.empty()) wear += law.wear[k] * factor;
+# from dp/allocation/sums.hpp: out.distance = all > 0.0 ? {summed} * unit_roundoff * (wear / all) : 0.0;
+# from dp/allocation/sums.hpp: within[static_cast<std::size_t>(p)] = mass * elementary::exp(-rate * static_cast<T>(p));
+# from dp/allocation/sums.hpp: cell.low += within[static_cast<std::size_t>(p)] * (1.0 - place); high += within[static_cast<std::size_t>(p)] * place;
+# from dp/allocation/sums.hpp: cell.gap = std::max(cell.gap, tents * (1.0 + {spare}));
+# from dp/allocation/sums.hpp: cell.high = high / drop;
+# from dp/allocation/sums.hpp: out.distance = fine.distance + unit_roundoff * ({coarser} + {coarser_x} * rate * static_cast<T>(ratio));
+# from dp/allocation/sums.hpp: out.distance += {summed} * (missing + unit_roundoff * all_wear) / all;
+# from dp/grid/compose.hpp: static constexpr std::int64_t ratio = {ratio};
+# from dp/allocation/finite_step.hpp: mass_error = pair.mass_error + {of_finite} * unit_roundoff;
+# from dp/allocation/finite_step.hpp: terms = here == node ? terms + 1.0 : 1.0;
+# from dp/allocation/finite_step.hpp: cell.low += mass * (1.0 - v); cell.high += mass * v;
+# from dp/allocation/finite_step.hpp: above_.mass_error + unit_roundoff * most_terms,
+# from dp/allocation/finite_step.hpp: below_.mass_error + (count + most_terms) * unit_roundoff,
+# from dp/allocation/finite_step.hpp: if (mass > 0.0) cell.gap = cell.low * (cell.high / mass) * (1.0 + {spare});
 # from dp/allocation/lattice.hpp: return unit_roundoff * (libm_units + {of_far} * farthest * farthest + {of_long} * (farthest + {of_rough}) * longest + most_terms);
 # from dp/allocation/lattice.hpp: return unit_roundoff * {of_location} * (1.0 + a * farthest + a * a);
 # from dp/allocation/lattice.hpp: T const tau = (begin - from) + part * (piece + rule.node[i]); T const x = from + tau; T const place = v + (1.0 - v) * (short_expm1(a * tau) / whole); T const mass = part * rule.weight[i] * inv_root_two_pi<T> * elementary::exp(-0.5 * x * x); low += mass * (1.0 - place); high += mass * place;
@@ -45,7 +65,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from constants import Statements, constants_of  # noqa: E402
-from units import ATAN2, EXP, EXPM1, LOG, ROOT_FIVE, ROOT_TWO, ROUNDS, SIN, Units, largest  # noqa: E402
+from units import ATAN2, EXP, EXPM1, LOG, ROOM, ROOT_FIVE, ROOT_TWO, ROUNDS, SIN, Units, largest  # noqa: E402
+
+U = Fraction(1, 2**53)
 
 
 def squarings(t, n):
@@ -79,14 +101,35 @@ def check_step(c, holds):
     holds("5: where the law begins, of twice as much that values are moved", (end + begins).within(2 * counted))
 
 
-def check_coarser(c, holds):
-    # tilt is that of a step, off by 2 and drop's own: c over drop, twice at most; three sums.
-    drop = EXP + Units(x=2)
-    holds("4: a bend", ((drop + ROUNDS) * 2 + 3).within(Units(c["bend"], x=c["bend_x"])))
-    # A share of whole numbers; exp of tilt, log drop, times a whole number; products.
+def check_bends(c, holds):
+    """What `contract` counts, of one step (drop 1, x = 0) and of coarser lattices."""
+    drop = EXP + Units(x=2)  # tilt is that of a step, off by 2
+    # Of what a node's mass is made of: it is spread by two sums; c over drop, twice at most; then three sums, each at most all of it.
+    parts = largest(Units(2), drop + ROUNDS, (drop + ROUNDS) * 2)
+    bend = parts + 3
+    holds(f"4: a bend: {bend}", bend.within(Units(c["bend"], x=c["bend_x"])))
+    # A share of whole numbers, exp, their product, the mass's; exp of tilt, log drop, times a whole number.
     exponent = (drop + Units(x=LOG)) + Units(x=ROUNDS)
-    move = Units(1 + 1 + EXP + 1 + 1) + Units(away=exponent["fixed"], away_x=exponent["x"])
+    move = Units(1 + EXP + 1 + 1 + 1) + Units(away=exponent["fixed"], away_x=exponent["x"])
     holds(f"4: a mass that moves: {move}", move.within(Units(c["move"], away=c["move_away"], away_x=c["move_x"])))
+    # The sum with it is at most the size. Sizes and wears are sums of positive terms: at most 2^30 of them, five roundings for each.
+    holds("4: sums of wear, and over the masses' sum", 6 * 2**30 * U + U < c["summed"] - 1)
+    # By the largest density, of |z| up to 40 and (|z| + a) length up to 3: a cell's mass is off by what Lemma 5 counts, less than
+    # 200 terms, twice, as the law that has such sums has as much more of a density; exp of what is off by 3.
+    of_cell = c["libm"] + c["of_far"] * 40**2 + c["of_long"] * 3 * (1 + c["rough"]) + 200
+    holds(f"4: gaps by the largest density: {float(2 * of_cell):.0f} units", (2 * of_cell + EXP + 3 * 3 + 8) * U * ROOM < c["spare"])
+    # low high/(low + high) by four, where it is computed from the sums that masses are made of; tents by 8 and 4 for each outcome.
+    holds("4: gaps", max(4 + 1, 8 + 5 + 1) * U * ROOM < c["spare"])
+
+    # Shares of a coarser cell: exp and its product, 1 - place is exact; a product and sums; over drop; spread.
+    ratio = c["ratio"]
+    holds("4: a power of two", ratio == 8)
+    within = Units(EXP + ROUNDS, x=2)
+    coarser = within + ROUNDS + (ratio - 2) + (EXP + ROUNDS + Units(x=1)) + 2
+    holds(f"4: a share of a coarser cell: {coarser}", coarser.within(Units(c["coarser"], x=c["coarser_x"])))
+
+    # Of finitely many losses: 1 - v and the product; as many sums as there are terms, less one; spread.
+    holds("25: a share of a cell, beside its terms", Units(2 + 2 - 1).within(c["of_finite"]))
 
 
 def check_sums(c, holds):
@@ -160,7 +203,7 @@ def check_hits(c, holds):
 def main():
     c, holds = constants_of(__file__), Statements()
     check_step(c, holds)
-    check_coarser(c, holds)
+    check_bends(c, holds)
     check_sums(c, holds)
     check_cut(c, holds)
     check_hits(c, holds)

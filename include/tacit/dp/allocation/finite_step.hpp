@@ -90,12 +90,13 @@ class finite_step {
   [[nodiscard]] lattice_law<T> above(T step, T top) const {
     T const origin = above_.first();
     auto const [fitted, nodes] = fit(origin, std::min(top, above_.last()), step);
+    auto const [cells, most_terms] = above_.cells(origin, fitted, nodes, 0);
     return {origin,
             fitted,
-            spread(above_.cells(origin, fitted, nodes, 0)),
-            above_.mass_error,
-            0.0,
-            above_.location_error};
+            spread(cells),
+            above_.mass_error + unit_roundoff * most_terms,
+            above_.location_error,
+            {}};
   }
 
   /// min(U, about top), below it. Nothing where the lattice is too coarse for it.
@@ -204,19 +205,28 @@ class finite_step {
       return {std::max(0.0, more - less - off), std::max(0.0, more - less) + off};
     }
 
+    struct filled_cells {
+      std::vector<lattice_cell<T>> cells;
+      T most_terms = 0.0;  // of a cell's sums
+    };
     // From outcome `first` on, between so many nodes; what is beyond the last one is on it.
-    [[nodiscard]] std::vector<lattice_cell<T>> cells(T origin, T step, std::size_t nodes,
-                                                     std::size_t first) const {
-      std::vector<lattice_cell<T>> out(nodes);
+    [[nodiscard]] filled_cells cells(T origin, T step, std::size_t nodes, std::size_t first) const {
+      filled_cells filled{std::vector<lattice_cell<T>>(nodes), 0.0};
+      std::vector<lattice_cell<T>>& out = filled.cells;
       T const end = static_cast<T>(nodes - 1);
+      T node = 0.0;
+      T terms = 0.0;
       for (std::size_t k = first; k < outcomes.size(); ++k) {
         auto const [value, mass] = outcomes[k];
         T const place = std::max(0.0, (value - origin) / step);
-        if (place >= end) {
+        T const here = std::min(std::floor(place), end);
+        terms = here == node ? terms + 1.0 : 1.0;  // values ascend
+        filled.most_terms = std::max(filled.most_terms, terms);
+        node = here;
+        if (node == end) {
           out.back().at += mass;
           continue;
         }
-        T const node = std::floor(place);
         T const v = place - node;
         lattice_cell<T>& cell = out[static_cast<std::size_t>(node)];
         cell.low += mass * (1.0 - v);
@@ -227,7 +237,7 @@ class finite_step {
         // By Jensen.
         if (mass > 0.0) cell.gap = cell.low * (cell.high / mass) * (1.0 + 1e-12);
       }
-      return out;
+      return filled;
     }
   };
 
@@ -254,22 +264,23 @@ class finite_step {
     }
     if (!(mass > 0.0) || !(most > mean)) return std::nullopt;
     auto const [fitted, nodes] = fit(mean, most, step);
-    auto cells = below_.cells(mean, fitted, nodes, first);
+    auto [cells, most_terms] = below_.cells(mean, fitted, nodes, first);
     cells[0].at = mass;
     lattice_cell<T> const& last = cells[nodes - 2];
     enough_above =
         cells.back().at + last.high >= std::max({last.high, last.gap, cells[nodes - 3].gap});
     if (!enough_above) return std::nullopt;
     T missing = 0.0;
-    std::vector<T> masses = contract<T>(cells, 1.0, missing);
+    std::vector<T> wear;
+    std::vector<T> masses = contract<T>(cells, 1.0, missing, wear);
     if (missing > 0.0) return std::nullopt;
     T const count = static_cast<T>(first);
     return lattice_law<T>{mean,
                           fitted,
                           std::move(masses),
-                          below_.mass_error + count * unit_roundoff,
-                          64.0 * unit_roundoff,
-                          below_.location_error + (count + 4.0) * 4.0 * unit_roundoff};
+                          below_.mass_error + (count + most_terms) * unit_roundoff,
+                          below_.location_error + (count + 4.0) * 4.0 * unit_roundoff,
+                          std::move(wear)};
   }
 
   ratio_law above_;

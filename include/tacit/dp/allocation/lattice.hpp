@@ -36,8 +36,8 @@ struct lattice_cell {
   T gap = 0.0;
 };
 
-/// Masses at origin + k·step, without a tilt. Each is off by at most `mass_error`, relatively, and all together, however
-/// they are tilted, by `distance` of their sum; the nodes stand for values that are off by at most `location_error`,
+/// Masses at origin + k·step, without a tilt. Each is off by at most `mass_error`, relatively, and by its `wear` besides, in
+/// units of the roundoff (none if that is empty); the nodes stand for values that are off by at most `location_error`,
 /// relatively.
 template <std::same_as<double> T = double>
 struct lattice_law {
@@ -45,8 +45,8 @@ struct lattice_law {
   T step = 1.0;
   std::vector<T> mass;
   T mass_error = 0.0;
-  T distance = 0.0;
   T location_error = 0.0;
+  std::vector<T> wear;
 };
 
 /// Whether sums X are asked about from above, E(X−c)₊, or from below, E(c−X)₊.
@@ -80,11 +80,11 @@ template <std::same_as<double> T = double>
 /// Below the law in convex order: the polygon through E(U−x)₊ at the nodes, lowered at each node by as much as the
 /// chords beside it lie above the curve, and made convex where it is not. Masses are its bends. `drop` is
 /// e^{−tilt·step}. The last cell has only `at`. What cannot be made convex at the ends is set to 0, and added to
-/// `missing`: so far the masses are above what they should be. `wear` is what rounding moves, all masses together, in units of
-/// the roundoff.
+/// `missing`: so far the masses are above what they should be. `wear` is what rounding moves at each node, in units of the
+/// roundoff.
 template <std::same_as<double> T = double>
 [[nodiscard]] std::vector<T> contract(std::vector<lattice_cell<T>> const& cells, T drop, T& missing,
-                                      T* wear = nullptr) {
+                                      std::vector<T>& wear) {
   std::size_t const n = cells.size();
   std::vector<T> lowered(n, 0.0);
   for (std::size_t k = 1; k + 1 < n; ++k) {
@@ -95,17 +95,16 @@ template <std::same_as<double> T = double>
   std::vector<T> mass = spread(cells);
   // What a mass is made of, and what that rounds by.
   std::vector<T> size = mass;
-  std::vector<T> worn(n, 0.0);
+  wear.assign(n, 0.0);
   T const tilt = -elementary::log(drop);
   for (std::size_t k = 0; k < n; ++k) {
     T const before = k > 0 ? lowered[k - 1] / drop : 0.0;
     T const after = k + 1 < n ? lowered[k + 1] * drop : 0.0;
     mass[k] += 2.0 * lowered[k] - before - after;
     size[k] += 2.0 * lowered[k] + before + after;
-    worn[k] = (12.0 + 4.0 * tilt) * size[k];
+    wear[k] = (12.0 + 4.0 * tilt) * size[k];
   }
   // A negative mass goes to the nodes beside it, mean kept.
-  T all_worn = 0.0;
   std::vector<std::size_t> kept;
   for (std::size_t k = 0; k < n; ++k) {
     while (!kept.empty() && mass[kept.back()] < 0.0) {
@@ -113,7 +112,6 @@ template <std::same_as<double> T = double>
       kept.pop_back();
       if (kept.empty()) {
         missing -= mass[j];
-        all_worn += worn[j];
         mass[j] = 0.0;
         break;
       }
@@ -124,25 +122,23 @@ template <std::same_as<double> T = double>
       T const rest = ahead / (back + ahead);
       T const down = rest * elementary::exp(-tilt * back);
       T const up = share * elementary::exp(tilt * ahead);
-      T const moved = worn[j] + (8.0 + (2.0 + 6.0 * tilt) * (back + ahead)) * size[j];
+      T const moved = wear[j] + (8.0 + (2.0 + 6.0 * tilt) * (back + ahead)) * size[j];
       mass[i] += mass[j] * down;
       size[i] += size[j] * down;
-      worn[i] += moved * down + size[i];
+      wear[i] += moved * down + size[i];
       mass[k] += mass[j] * up;
       size[k] += size[j] * up;
-      worn[k] += moved * up + size[k];
-      mass[j] = 0.0;
+      wear[k] += moved * up + size[k];
+      mass[j] = wear[j] = 0.0;
     }
     kept.push_back(k);
   }
   for (std::size_t const k : kept) {
-    all_worn += worn[k];
     if (mass[k] < 0.0) {
       missing -= mass[k];
       mass[k] = 0.0;
     }
   }
-  if (wear != nullptr) *wear = all_worn;
   return mass;
 }
 
@@ -222,8 +218,8 @@ class step_ratio {
     out.cells[0].at = std::max(0.0, (all - up).upper);
     out.cells[static_cast<std::size_t>(first)].at = up.upper;
     out.fill(static_cast<std::size_t>(first), z, 0.0);
-    lattice_law<T> law{0.0, step, spread(out.cells), out.mass_error(), 0.0, out.location_error()};
-    return law;
+    out.cells.back().at += out.beyond().upper;
+    return {0.0, step, spread(out.cells), out.mass_error(), out.location_error(), {}};
   }
 
   /// min(U, about top), below it. Nothing where the lattice is too coarse for it.
@@ -282,8 +278,11 @@ class step_ratio {
         z = end;
         v = 0.0;
       }
-      cells.back().at += normal_tail(enclosure(z)).upper;
+      last = z;
     }
+
+    // What is beyond the last node.
+    [[nodiscard]] enclosure beyond() const { return normal_tail(enclosure(last)); }
 
     void add(lattice_cell<T>& cell, T from, T to, T v, T a) {
       T const size = std::max(std::abs(from), std::abs(to));
@@ -325,6 +324,7 @@ class step_ratio {
     T step;
     T origin;
     std::vector<lattice_cell<T>> cells;
+    T last = 0.0;  // where they end
     T farthest = 0.0;
     T longest = 0.0;     // of the cells, in z
     T most_terms = 0.0;  // of a cell's sums
@@ -340,15 +340,16 @@ class step_ratio {
     auto const first = static_cast<std::int64_t>((bottom - origin) / step);
     if (last < first + 4) return std::nullopt;
     builder out(*this, step, origin, static_cast<std::size_t>(last) + 1);
-    out.cells[0].at = normal_tail(-enclosure(z)).upper;
+    out.cells[0].at = normal_tail(-enclosure(z)).lower;
     T const place = (bottom - origin) / step - static_cast<T>(first);
     out.fill(static_cast<std::size_t>(first), z, std::clamp(place, 0.0, 1.0));
+    out.cells.back().at += out.beyond().lower;
     T missing = 0.0;
-    std::vector<T> mass = contract<T>(out.cells, 1.0, missing);
+    std::vector<T> wear;
+    std::vector<T> mass = contract<T>(out.cells, 1.0, missing, wear);
     if (missing > 0.0) return std::nullopt;
     T const off = std::max(out.location_error(), 2.0 * mean.width() / origin);
-    return lattice_law<T>{origin, step, std::move(mass), out.mass_error(), 64.0 * unit_roundoff,
-                          off};
+    return lattice_law<T>{origin, step, std::move(mass), out.mass_error(), off, std::move(wear)};
   }
 
   T noise_multiplier_;

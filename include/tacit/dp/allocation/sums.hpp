@@ -46,14 +46,19 @@ template <std::same_as<double> T = double>
   out.tilt = tilt;
   out.first = way == side::call ? 0 : -static_cast<std::int64_t>(n - 1);
   out.mass.resize(n);
+  T all = 0.0;
+  T wear = 0.0;
   for (std::size_t k = 0; k < n; ++k) {
     std::size_t const place = way == side::call ? k : n - 1 - k;
     T const down = exponent(k) - most;
-    out.mass[place] = down > -700.0 ? law.mass[k] * elementary::exp(down) : 0.0;
+    T const factor = down > -700.0 ? elementary::exp(down) : 0.0;
+    out.mass[place] = law.mass[k] * factor;
+    all += out.mass[place];
+    if (!law.wear.empty()) wear += law.wear[k] * factor;
   }
   out.log_norm = most;
   out.log_scale = -std::numeric_limits<T>::infinity();
-  out.distance = law.distance;
+  out.distance = all > 0.0 ? 1.01 * unit_roundoff * (wear / all) : 0.0;
   if (!normalise(out)) return std::nullopt;
   return out;
 }
@@ -102,15 +107,21 @@ struct lattice_coarsening {
     out.tilt = fine.tilt;
     out.log_norm = fine.log_norm;
     out.log_scale = fine.log_scale;
-    out.distance = fine.distance + 128.0 * unit_roundoff;
+    out.distance = fine.distance + unit_roundoff * (128.0 + 4.0 * rate * static_cast<T>(ratio));
     if (side == rounding_side::above) {
       out.mass = spread(cells);
     } else {
       T missing = 0.0;
-      T wear = 0.0;
-      out.mass = contract(cells, drop, missing, &wear);
-      out.distance +=
-          missing * (1.0 + 1e-9) + 1.01 * wear * unit_roundoff;  // of masses that sum to 1, about
+      std::vector<T> wear;
+      out.mass = contract(cells, drop, missing, wear);
+      T all = 0.0;
+      T all_wear = 0.0;
+      for (std::size_t k = 0; k < wear.size(); ++k) {
+        all += out.mass[k];
+        all_wear += wear[k];
+      }
+      if (!(all > 0.0)) return std::nullopt;
+      out.distance += 1.01 * (missing + unit_roundoff * all_wear) / all;
     }
     return normalise(out) ? std::optional(std::move(out)) : std::nullopt;
   }
