@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Lemmas 15 and 18 of docs/certificates/allocation.md: counts of roundings of the power of a series, run for every degree, and
-of a node's masses. Lemmas 4, 5, 7, 25 and 28, and the hits of 18: first-order sums of units.
+of a node's masses. Lemmas 4, 5, 7, 9, 25 and 28, and the hits of 18: first-order sums of units.
 """
 # from dp/allocation/lattice.hpp: T const before = k > 0 ? lowered[k - 1] / drop : 0.0; T const after = k + 1 < n ? lowered[k + 1] * drop : 0.0; mass[k] += 2.0 * lowered[k] - before - after;
 # from dp/allocation/lattice.hpp: mass[k] += cells[k].at + cells[k].low; if (k + 1 < cells.size()) mass[k + 1] += cells[k].high;
@@ -20,6 +20,22 @@ of a node's masses. Lemmas 4, 5, 7, 25 and 28, and the hits of 18: first-order s
 # from dp/allocation/sums.hpp: out.distance = fine.distance + unit_roundoff * ({coarser} + {coarser_x} * rate * static_cast<T>(ratio));
 # from dp/allocation/sums.hpp: out.distance += {summed} * (missing + unit_roundoff * all_wear) / all;
 # from dp/grid/compose.hpp: static constexpr std::int64_t ratio = {ratio};
+# from dp/allocation/atoms.hpp: T const off = misses(line, law, above) + {compared};
+# from dp/allocation/atoms.hpp: T const factor = above ? 1.0 + off : 1.0 - off;
+# from dp/allocation/atoms.hpp: T const mass = bend * factor;
+# from dp/allocation/atoms.hpp: sum += weight.value() * std::abs(c - before);
+# from dp/allocation/atoms.hpp: T wanted = v - level; if (away > 0.0) { T const rounded = {of_wanted} * unit_roundoff * (v + level + away); wanted = (wanted + away) + (above ? rounded : -rounded); }
+# from dp/allocation/atoms.hpp: if (above && is_atom && wanted > 0.0) worst = std::max(worst, wanted / found - 1.0); if (!above && found > 0.0) worst = std::max(worst, 1.0 - wanted / found);
+# from dp/allocation/atoms.hpp: return left ? v + (node_[k] - steps_) : v + (steps_ - node_[k]);
+# from dp/allocation/atoms.hpp: rise_a = (at_a - high) / (from - node_[j - 1]); size_a = (at_a + high) / (from - node_[j - 1]);
+# from dp/allocation/atoms.hpp: rise_b = (high - at_b) / (node_[j + 2] - end); size_b = (high + at_b) / (node_[j + 2] - end);
+# from dp/allocation/atoms.hpp: T const v = at_a + rise_a * ahead - {of_lines} * unit_roundoff * (at_a + size_a * ahead);
+# from dp/allocation/atoms.hpp: T const off = {of_lines} * unit_roundoff * (at_a + size_a * width + at_b + size_b * width);
+# from dp/allocation/atoms.hpp: T const least = std::min(at_a + rise_a * (place - from), at_b - rise_b * (end - place)); put(place, std::max(0.0, least - off));
+# from dp/allocation/atoms.hpp: T const loss = elementary::log(x / steps_); T const raised = mass * (x / steps_);
+# from dp/allocation/atoms.hpp: out.infinite += above ? upper_.back() / steps_ : alone_.lower / steps_ * (1.0 - {of_alone});
+# from dp/allocation/atoms.hpp: out.infinite = std::min(1.0, out.infinite * (1.0 + {of_infinite}));
+# from dp/allocation/atoms.hpp: out.loss_error = {of_losses} * unit_roundoff * (1.0 + 1.0 / std::max(farthest, 1e-300));
 # from dp/allocation/finite_step.hpp: mass_error = pair.mass_error + {of_finite} * unit_roundoff;
 # from dp/allocation/finite_step.hpp: terms = here == node ? terms + 1.0 : 1.0;
 # from dp/allocation/finite_step.hpp: cell.low += mass * (1.0 - v); cell.high += mass * v;
@@ -132,6 +148,23 @@ def check_bends(c, holds):
     holds("25: a share of a cell, beside its terms", Units(2 + 2 - 1).within(c["of_finite"]))
 
 
+def check_atoms(c, holds):
+    # A line: values from the other side of t by 2, their difference, that of nodes, the quotient; the distance, the product, two sums.
+    beside, own = 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1, 2 + 1 + 1
+    holds("9: a line, of what it is made of", Units(max(beside, own)).within(c["of_lines"]))
+    holds("9: what is wanted: three sums", Units(3).within(c["of_wanted"]))
+    # A compensated sum of n < 2^20 positive terms, by n^2 u^2 and itself; a distance, the product, and a compensated sum of those.
+    compensated = 2
+    holds("9: compensated sums", 2**40 * U < 1)
+    found = compensated + 1 + 1 + compensated
+    # What is wanted behind t, the quotient, the difference with 1; its sum with what is counted, the factor, the product; x/t and its.
+    off = Units(found + 1 + 1 + 1 + 1 + 1 + 1 + 2)
+    holds(f"9: what is seen of the sums, and masses: {off}", off.within(c["compared"] / U))
+    # x/t, of p and of its logarithm, and the product of p.
+    holds("9: losses", Units(1 + 1 + 1, loss=LOG).within(Units(c["of_losses"], loss=c["of_losses"])))
+    holds("9: mass at infinity: a quotient, the sum, two products", 5 * U < c["of_infinite"] and c["of_infinite"] + 5 * U < c["of_alone"])
+
+
 def check_sums(c, holds):
     weight, excess = Units(), Units()
     for n in range(1, 65):
@@ -204,6 +237,7 @@ def main():
     c, holds = constants_of(__file__), Statements()
     check_step(c, holds)
     check_bends(c, holds)
+    check_atoms(c, holds)
     check_sums(c, holds)
     check_cut(c, holds)
     check_hits(c, holds)

@@ -4,6 +4,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/line_sums.hpp>
@@ -67,12 +68,16 @@ class epoch_atoms {
   /// The pair above or below the epoch in one direction.
   [[nodiscard]] finite_pair pair(orientation way, rounding_side to) const {
     bool const above = to == rounding_side::above;
-    std::vector<atom> law = above ? polygon_above() : polygon_below();
-    for (atom& a : law) a.mass *= above ? 1.0 + 1e-11 : 1.0 - 1e-11;
+    std::vector<point> const line = above ? polygon_above() : polygon_below();
+    std::vector<atom> const law = bends(line, 0.0);
+    T const off = misses(line, law, above) + 1e-12;
+    if (!(off < 0.5)) return above ? all_lost() : nothing_lost();
+    T const factor = above ? 1.0 + off : 1.0 - off;
     finite_pair out;
     T farthest = 0.0;
-    for (auto const& [x, mass] : law) {
-      if (!(mass > 0.0)) continue;
+    for (auto const& [x, bend] : law) {
+      if (!(bend > 0.0)) continue;
+      T const mass = bend * factor;
       if (!(x > 0.0)) {
         (way == orientation::remove ? out.excluded : out.infinite) += mass;
         continue;
@@ -91,16 +96,16 @@ class epoch_atoms {
     if (way == orientation::remove) {
       out.infinite += above ? upper_.back() / steps_ : alone_.lower / steps_ * (1.0 - 1e-11);
     }
-    if (out.atoms.empty()) {
-      if (above) return {{}, 1.0, 1.0, 0.0};
-      return {{{0.0, 1.0, 1.0}}, 0.0, 0.0, 0.0};
-    }
+    if (out.atoms.empty()) return above ? all_lost() : nothing_lost();
     out.infinite = std::min(1.0, out.infinite * (1.0 + 1e-12));
     out.loss_error = 16.0 * unit_roundoff * (1.0 + 1.0 / std::max(farthest, 1e-300));
     return out;
   }
 
  private:
+  [[nodiscard]] static finite_pair all_lost() { return {{}, 1.0, 1.0, 0.0}; }
+  [[nodiscard]] static finite_pair nothing_lost() { return {{{0.0, 1.0, 1.0}}, 0.0, 0.0, 0.0}; }
+
   static constexpr T least_delta = 1e-24;
   static constexpr T cost_of_estimate = 1e6;
   static constexpr std::size_t most_lines = 48;
@@ -355,16 +360,61 @@ class epoch_atoms {
     return out;
   }
 
-  [[nodiscard]] std::vector<atom> polygon_above() const {
-    std::vector<point> line;
-    for (std::size_t k = 0; k < node_.size(); ++k) line.push_back({node_[k], upper_[k]});
-    return bends(line, 0.0);
+  // By how much masses are to be enlarged for their sums Σ mass·(x−c)₊ and Σ mass·(c−x)₊ to be nowhere below the polygon, or made
+  // smaller to be nowhere above it. Sums are convex, and linear between atoms: points tell all.
+  [[nodiscard]] T misses(std::vector<point> const& line, std::vector<atom> const& law,
+                         bool above) const {
+    T worst = 0.0;
+    std::size_t const n = line.size();
+    for (bool const rising : {true, false}) {
+      // What calls have beyond all atoms.
+      T const level = rising ? 0.0 : above ? upper_.back() : alone_.lower;
+      compensated_sum<T> weight;
+      compensated_sum<T> sum;
+      T before = rising ? line.front().c : line.back().c;
+      std::size_t used = 0;
+      for (std::size_t k = 0; k < n; ++k) {
+        auto const& [c, v] = line[rising ? k : n - 1 - k];
+        sum += weight.value() * std::abs(c - before);
+        before = c;
+        T const away = rising ? c - steps_ : steps_ - c;
+        T wanted = v - level;
+        if (away > 0.0) {
+          T const rounded = 4.0 * unit_roundoff * (v + level + away);
+          wanted = (wanted + away) + (above ? rounded : -rounded);
+        }
+        T const found = sum.value();
+        atom const* const here =
+            used < law.size() ? &law[rising ? used : law.size() - 1 - used] : nullptr;
+        bool const is_atom = here != nullptr && here->x == c;
+        if (above && is_atom && wanted > 0.0) worst = std::max(worst, wanted / found - 1.0);
+        if (!above && found > 0.0) worst = std::max(worst, 1.0 - wanted / found);
+        if (!is_atom) continue;
+        if (here->mass > 0.0) weight += here->mass;
+        ++used;
+      }
+      // Beyond them all.
+      T const all = weight.value();
+      worst = std::max(worst, above ? 1.0 / all - 1.0 : 1.0 - 1.0 / all);
+    }
+    return worst;
   }
 
-  // In each cell the chords of the cells beside it, extended, lie below the convex curve. So does the hull of where
-  // they cross and of the curve's own points.
-  [[nodiscard]] std::vector<atom> polygon_below() const {
+  [[nodiscard]] std::vector<point> polygon_above() const {
     std::vector<point> line;
+    for (std::size_t k = 0; k < node_.size(); ++k) line.push_back({node_[k], upper_[k]});
+    return line;
+  }
+
+  // In each cell the chords of the cells beside it, extended, lie below the convex curve. So does the hull of the curve's
+  // own points and of one in each cell that is on the lower of the two, about where they cross.
+  [[nodiscard]] std::vector<point> polygon_below() const {
+    std::vector<point> line;
+    // Before a point at which the excess may be nothing it counts as nothing; behind t it falls.
+    auto const put = [&](T c, T v) {
+      if (c < steps_ && !(v > 0.0)) line.clear();
+      line.push_back({c, c > steps_ ? std::min(v, line.back().v) : v});
+    };
     std::size_t const n = node_.size();
     for (std::size_t j = 0; j < n; ++j) {
       bool const left = node_[j] < steps_;
@@ -373,29 +423,65 @@ class epoch_atoms {
         if (left == (node_[k] < steps_)) return v;
         return left ? v + (node_[k] - steps_) : v + (steps_ - node_[k]);
       };
-      T const from = node_[j];
-      T const width = j + 1 < n ? node_[j + 1] - from : std::numeric_limits<T>::infinity();
       // From the left through (j−1, upper) and (j, lower). Before the first node the curve is level.
+      T const from = node_[j];
       T const at_a = lower_[j];
-      T const rise_a = j > 0 ? (at_a - value(j - 1, upper_[j - 1])) / (from - node_[j - 1]) : 0.0;
-      // From the right through (j+2, upper) and (j+1, lower). Behind the last nodes it is at least level.
-      T rise_b = 0.0;
-      T at_b = left ? 0.0 : alone_.lower;
-      if (j + 2 < n) {
-        T const low = value(j + 1, lower_[j + 1]);
-        rise_b = (value(j + 2, upper_[j + 2]) - low) / (node_[j + 2] - node_[j + 1]);
-        at_b = low - rise_b * width;
-      }
-      line.push_back({from, at_a});
-      T const x = rise_b > rise_a ? (at_a - at_b) / (rise_b - rise_a) : -1.0;
-      if (x > 0.0 && x < width) {
-        T const least = std::min(at_a + rise_a * x, at_b + rise_b * x);
-        line.push_back(
-            {from + x, std::max(0.0, least - 1e-13 * (std::abs(at_a) + std::abs(at_b)))});
-      }
+      put(from, at_a);
       if (line.back().v <= alone_.lower && !left) break;
+      T rise_a = 0.0;
+      T size_a = 0.0;
+      if (j > 0) {
+        T const high = value(j - 1, upper_[j - 1]);
+        rise_a = (at_a - high) / (from - node_[j - 1]);
+        size_a = (at_a + high) / (from - node_[j - 1]);
+      }
+      if (j + 1 == n) {
+        // Beyond the last node it alone tells, down to `alone_`.
+        T const x = rise_a < 0.0 ? (at_a - alone_.lower) / -rise_a : 0.0;
+        T const place = next_down(from + x * (1.0 - 1e-12));
+        T const ahead = place - from;
+        T const v = at_a + rise_a * ahead - 10.0 * unit_roundoff * (at_a + size_a * ahead);
+        if (!left && ahead > 0.0 && v >= alone_.lower) put(place, v);
+        break;
+      }
+      // From the right through (j+2, upper) and (j+1, lower). At the end the excess has at most the slope 1 before t, and 0 behind.
+      T const end = node_[j + 1];
+      T const at_b = value(j + 1, lower_[j + 1]);
+      T rise_b = left ? 1.0 : 0.0;
+      T size_b = rise_b;
+      if (j + 2 < n) {
+        T const high = value(j + 2, upper_[j + 2]);
+        rise_b = (high - at_b) / (node_[j + 2] - end);
+        size_b = (high + at_b) / (node_[j + 2] - end);
+      }
+      T const width = end - from;
+      T const off = 10.0 * unit_roundoff * (at_a + size_a * width + at_b + size_b * width);
+      T const before_b = at_b - rise_b * width;
+      // Below one of the two all along the cell.
+      if (at_a + rise_a * width - off >= at_b || before_b - off >= at_a) continue;
+      T const x = (at_a - before_b) / (rise_b - rise_a);
+      T place = from + (x > 0.0 && x < width ? x : 0.5 * width);
+      if (!(place < end)) place = from;
+      if (place == from) line.pop_back();
+      T const least = std::min(at_a + rise_a * (place - from), at_b - rise_b * (end - place));
+      put(place, std::max(0.0, least - off));
     }
-    return bends(line, 0.0);
+    end_at_level(line);
+    return line;
+  }
+
+  // What is beyond all atoms is `alone_`: the last chord behind t ends, a little early, where it is there.
+  void end_at_level(std::vector<point>& line) const {
+    if (line.size() < 2) return;
+    point& last = line.back();
+    point& before = line[line.size() - 2];
+    T const level = alone_.lower;
+    if (!(last.v < level && before.v >= level && before.c >= steps_)) return;
+    T const share = (before.v - level) / (before.v - last.v);
+    last = {next_down(before.c + (last.c - before.c) * share * (1.0 - 1e-12)), level};
+    if (last.c > before.c) return;
+    line.pop_back();
+    line.back().v = level;
   }
 
   T steps_;
