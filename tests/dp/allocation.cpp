@@ -628,6 +628,80 @@ TEST_CASE("ten epochs of little noise have two ends", "[allocation][long]") {
   CHECK(one_by_one.epsilon(1e-5).upper == found.upper);
 }
 
+TEST_CASE("several epochs of little noise against samples of their ratios", "[allocation][long]") {
+  struct run {
+    double noise;
+    std::uint64_t steps;
+    std::uint64_t epochs;
+  };
+  for (auto const& [noise, steps, epochs] : {run{0.3, 40, 2}, run{0.25, 100, 2}, run{0.3, 30, 3}}) {
+    constexpr double delta = 0.02;
+    privacy_loss_accountant account;
+    account.compose(sampled(gaussian{noise}, random_allocation{steps}), epochs);
+    bound<double> const found = account.epsilon(delta);
+    CAPTURE(noise, steps, epochs, found.lower, found.upper);
+    CHECK(found.upper - found.lower <= 0.02);
+    // δ_remove(ε) = E_P(1 − e^ε/Πratio)₊ at both ends.
+    std::mt19937_64 random(20261201);
+    std::normal_distribution<double> normal;
+    double const a = 1.0 / noise;
+    constexpr int samples = 100'000;
+    double sum[2] = {};
+    double squares[2] = {};
+    for (int k = 0; k < samples; ++k) {
+      double loss = 0.0;
+      for (std::uint64_t e = 0; e < epochs; ++e) {
+        double ratio = std::exp(a * normal(random) + 0.5 * a * a);  // the record's own step
+        for (std::uint64_t i = 1; i < steps; ++i) {
+          ratio += std::exp(a * normal(random) - 0.5 * a * a);
+        }
+        loss += std::log(ratio / static_cast<double>(steps));
+      }
+      double const at[2] = {found.lower, found.upper};
+      for (int end = 0; end < 2; ++end) {
+        double const part = std::max(0.0, -std::expm1(at[end] - loss));
+        sum[end] += part / samples;
+        squares[end] += part * part / samples;
+      }
+    }
+    double const error = 5.0 * std::sqrt(squares[0] / samples);
+    CHECK(sum[0] >= delta - error);
+    CHECK(sum[1] <= delta + error);
+  }
+}
+
+TEST_CASE("several epochs of many steps and little noise are narrow", "[allocation][long]") {
+  struct run {
+    double noise;
+    std::uint64_t steps;
+    std::uint64_t epochs;
+    double delta;
+    double width;
+  };
+  for (auto const& [noise, steps, epochs, delta, width] :
+       {run{0.3, 10'000, 2, 1e-9, 0.02}, run{0.3, 10'000, 3, 1e-6, 0.02},
+        run{0.3, 100'000, 10, 1e-6, 0.06}}) {
+    event const epoch = sampled(gaussian{noise}, random_allocation{steps});
+    privacy_loss_accountant account;
+    account.compose(epoch, epochs);
+    bound<double> const found = account.epsilon(delta);
+    CAPTURE(noise, steps, epochs, delta, found.lower, found.upper);
+    CHECK(found.upper - found.lower <= width);
+    renyi_accountant by_orders;
+    by_orders.compose(epoch, epochs);
+    CHECK(found.upper <= by_orders.epsilon(delta).upper);
+    // No less than the own steps alone, and no more than so many epochs of fewer steps.
+    double const own = std::sqrt(static_cast<double>(epochs)) / noise;
+    double const hidden = static_cast<double>(epochs) * std::log(static_cast<double>(steps));
+    CHECK(found.upper >= epsilon(gaussian_dp{own}, delta).lower - hidden);
+    privacy_loss_accountant fewer;
+    fewer.compose(sampled(gaussian{noise}, random_allocation{steps / 2}), epochs);
+    CHECK(found.lower <= fewer.epsilon(delta).upper);
+    CHECK(account.delta(found.upper).lower <= delta);
+    CHECK(account.delta(found.lower).upper >= delta * (1.0 - 1e-9));
+  }
+}
+
 namespace {
 
 void compare_with_orders(std::uint64_t seed, int runs) {

@@ -110,7 +110,8 @@ class epoch_atoms {
   static constexpr T cost_of_estimate = 1e6;
   static constexpr std::size_t most_lines = 48;
   static constexpr T narrow_line = 1e-7;
-  static constexpr T jump_width = 0.005;  // from node to node, of the loss
+  static constexpr T jump_width = 0.005;  // from node to node, of the loss, or else …
+  static constexpr T most_jumps = 4000.0;
   static constexpr T cost_of_jump = 4e4;
 
   struct reading {
@@ -305,11 +306,11 @@ class epoch_atoms {
     T const first = elementary::log(node_.back() / steps_);
     T const last = step.largest_loss(side::call, least_delta) - elementary::log(steps_);
     std::vector<T> losses;
-    for (T loss = first + jump_width; loss <= last; loss += jump_width) losses.push_back(loss);
+    T const width = std::max(jump_width, (last - first) / most_jumps);
+    for (T loss = first + width; loss <= last; loss += width) losses.push_back(loss);
     if (!(first > 0.0) || losses.empty()) return;
     if (!work.take(cost_of_jump * static_cast<T>(losses.size()))) return;
-    one_jump<T> const own({step.noise_multiplier(), static_cast<std::uint64_t>(steps_)},
-                          orientation::remove);
+    one_jump<T> const own(step.noise_multiplier(), steps_, orientation::remove);
     std::vector<T> const deltas = own.deltas(losses, work);
     for (std::size_t k = 0; k < losses.size(); ++k) {
       T const c = (steps_ * exp(enclosure(losses[k]))).upper;

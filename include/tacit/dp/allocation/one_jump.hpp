@@ -19,14 +19,16 @@
 namespace tacit::detail::epochs {
 
 /// What the record's own step says of one epoch: with δ_μ the profile of N(μ, 1) against N(0, 1), a = 1/σ and any y > 0
-///   δ_a(ε + log t) ≤ δ_remove(ε) ≤ δ_a(log(t(e^ε − y))) + min_m E S^m/y^m,
+///   δ_a(ε + log t) ≤ δ_remove(ε) ≤ f(0) + min(1, 1/y)·(f(y) − f(0)) + min_m E S^m/y^m, f(v) = δ_a(log(t(e^ε − v))),
 ///   δ_add(ε) ≤ δ_{a/√t}(ε − a²(1 − 1/t)/2).
 /// Narrow where a step's ratio may be larger than the sum of all others. docs/certificates/allocation.md, Lemmas 23 and 24.
 template <std::same_as<double> T = double>
 class one_jump {
  public:
   one_jump(allocation_pair const& pair, orientation way)
-      : noise_(pair.noise_multiplier), steps_(static_cast<T>(pair.steps)), way_(way) {}
+      : one_jump(pair.noise_multiplier, static_cast<T>(pair.steps), way) {}
+  one_jump(T noise_multiplier, T steps, orientation way)
+      : noise_(noise_multiplier), steps_(steps), way_(way) {}
 
   /// ε(δ). Guarantee: holds the pair's.
   [[nodiscard]] bound<T> epsilon(T delta, work_budget& work) const {
@@ -74,7 +76,8 @@ class one_jump {
       T const first = std::min(0.5, 8.0 * share);
       T const last = epsilon == epsilons.front() ? 1e-10 : share / 8.0;
       T least_delta = tacit::delta(most(), epsilon).upper;
-      T const own = tacit::delta(most(), (epsilon + log(enclosure(steps_))).lower).upper;
+      T const alone = std::max(0.0, (epsilon + log(enclosure(steps_))).lower);
+      T const own = tacit::delta(most(), alone).upper;
       for (T of = first; of > last; of *= 0.5) {
         T const found = of_share(epsilon, of, own, moments);
         if (!(found < least_delta)) continue;
