@@ -147,6 +147,7 @@ class basic_privacy_loss {
   static constexpr T fine = 1e-7;
   static constexpr T coarse = basic_discretised<T>::default_width;
   static constexpr T wide = 1e-2;  // an answer that says little
+  static constexpr T wide_of_crowd = 0.1;
   static constexpr T little = 1e-4;
 
   using question = detail::loss_query<T>;
@@ -218,9 +219,11 @@ class basic_privacy_loss {
                  "the records' own steps");
     }
     bound<T> const now = known.shared();
-    bool const says_little = !(now.upper < infinity) ||
-                             now.upper - now.lower > (lines && is_crowd ? 0.5 : wide) * now.upper;
-    if (says_little) {
+    bool const says_little = !(now.upper < infinity) || now.upper - now.lower > wide * now.upper;
+    // Where lines of many kinds have answered, a grid of a few of them seldom says more.
+    bool const by_grid =
+        says_little && !(lines && is_crowd && now.upper - now.lower <= wide_of_crowd * now.upper);
+    if (by_grid) {
       known.meet(of_grid(asked), "a grid with all work, or a part alone");
     }
     // A composition leaks no less than what lines serve of it.
@@ -230,8 +233,7 @@ class basic_privacy_loss {
     // Moments of epochs take longer.
     bool const by_moments =
         mixtures_.has_epochs() ? says_little : others_ || mixtures_.has_untabulated() || is_wide;
-    if (moments_ && mixtures_.distinct() <= (says_little ? most_at_all : most_by_orders) &&
-        by_moments) {
+    if (moments_ && (says_little || mixtures_.distinct() <= most_by_orders) && by_moments) {
       bound<T> const above{0.0, by_orders(known.shared().upper)};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
       if (!attained_ && above.upper < known.shared().lower) return answer{above, by};
