@@ -112,6 +112,7 @@ class epoch_atoms {
   static constexpr T narrow_line = 1e-7;
   static constexpr T jump_width = 0.005;  // from node to node, of the loss, or else …
   static constexpr T most_jumps = 4000.0;
+  static constexpr T farthest_jump = 600.0;  // e^loss is to be a number
   static constexpr T cost_of_jump = 4e4;
 
   struct reading {
@@ -305,10 +306,10 @@ class epoch_atoms {
   void add_jumps(step_ratio<T> const& step, work_budget& work) {
     T const first = elementary::log(node_.back() / steps_);
     T const last = step.largest_loss(side::call, least_delta) - elementary::log(steps_);
+    if (!(first > 0.0 && first + jump_width <= last && last < farthest_jump)) return;
+    T const count = std::min(std::floor((last - first) / jump_width), most_jumps);
     std::vector<T> losses;
-    T const width = std::max(jump_width, (last - first) / most_jumps);
-    for (T loss = first + width; loss <= last; loss += width) losses.push_back(loss);
-    if (!(first > 0.0) || losses.empty()) return;
+    for (T k = 1.0; k <= count; k += 1.0) losses.push_back(first + (last - first) * (k / count));
     if (!work.take(cost_of_jump * static_cast<T>(losses.size()))) return;
     one_jump<T> const own(step.noise_multiplier(), steps_, orientation::remove);
     std::vector<T> const deltas = own.deltas(losses, work);
