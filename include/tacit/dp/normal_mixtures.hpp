@@ -489,10 +489,11 @@ class normal_mixtures {
     if (by_line && size > most_at_once && static_cast<T>(size) <= 0.7 * paid_for) {
       if (auto const exact = exactly(0.8)) return exact;
     }
-    auto const affordable = static_cast<std::size_t>(0.4 * paid_for);  // above, and as many below
-    std::size_t const more = std::min(affordable, by_line ? most_around : rays::most_events);
-    if (4 * more < 5 * few) return first;
-    std::optional<answer> finer = around(more, work, ask);
+    // Above, and as many below.
+    T const more =
+        std::min(0.4 * paid_for, static_cast<T>(by_line ? most_around : rays::most_events));
+    if (!(more >= 1.25 * static_cast<T>(few))) return first;
+    std::optional<answer> finer = around(static_cast<std::size_t>(more), work, ask);
     if (!finer) return first;
     finer->value.lower = std::max(finer->value.lower, first->value.lower);
     finer->value.upper = std::min(finer->value.upper, first->value.upper);
