@@ -228,11 +228,10 @@ class normal_mixtures {
 
  private:
   static constexpr T infinity = std::numeric_limits<T>::infinity();
-  static constexpr std::size_t most_at_once =
-      1024;                               // that are composed one by one without a forecast
-  static constexpr std::size_t few = 96;  // that more are rounded to, for all engines
-  static constexpr std::size_t most_around = 2048;  // and for the vertical line
-  static constexpr std::size_t few_epochs = 32;     // different ones that the line takes
+  static constexpr std::size_t most_at_once = 1024;  // composed one by one without a forecast
+  static constexpr std::size_t few = 96;             // that more are rounded to, for all engines
+  static constexpr std::size_t most_around = 2048;   // and for the vertical line
+  static constexpr std::size_t few_epochs = 32;      // different ones that the line takes
 
   using entries = std::vector<typename contour<T>::entry>;
 

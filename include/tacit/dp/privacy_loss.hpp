@@ -146,8 +146,8 @@ class basic_privacy_loss {
   // Widths to aim at on a grid, relative to ε or δ: where the answer is what was asked for, and where a search compares it.
   static constexpr T fine = 1e-7;
   static constexpr T coarse = basic_discretised<T>::default_width;
-  static constexpr T wide = 1e-2;  // an answer that says little
-  static constexpr T wide_of_crowd = 0.1;
+  static constexpr T wide = 1e-2;          // an answer that says little
+  static constexpr T wide_of_crowd = 0.1;  // the same, of many kinds, before a grid is asked
   static constexpr T little = 1e-4;
 
   using question = detail::loss_query<T>;

@@ -302,7 +302,7 @@ class epoch_atoms {
     }
   }
 
-  // Nodes beyond, where one step's ratio is larger than the sum of all others (Lemmas 23 and 24).
+  // Nodes beyond the last one, where one step's ratio is larger than the sum of all others, by Lemma 23.
   void add_jumps(step_ratio<T> const& step, work_budget& work) {
     T const first = elementary::log(node_.back() / steps_);
     T const last = step.largest_loss(side::call, least_delta) - elementary::log(steps_);

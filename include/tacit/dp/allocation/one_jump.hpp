@@ -71,12 +71,13 @@ class one_jump {
     std::vector<T> moments;
     if (serves()) moments = log_moments(work, -epsilons.back() - 40.0);
     std::vector<T> out;
+    enclosure const log_steps = log(enclosure(steps_));
     T share = 0.5;  // y is e^ε·share: the best is not far from the last one
     for (T const epsilon : epsilons) {
       T const first = std::min(0.5, 8.0 * share);
       T const last = epsilon == epsilons.front() ? 1e-10 : share / 8.0;
       T least_delta = tacit::delta(most(), epsilon).upper;
-      T const alone = std::max(0.0, (epsilon + log(enclosure(steps_))).lower);
+      T const alone = std::max(0.0, (epsilon + log_steps).lower);
       T const own = tacit::delta(most(), alone).upper;
       for (T of = first; of > last; of *= 0.5) {
         T const found = of_share(epsilon, of, own, moments);
