@@ -74,16 +74,18 @@ def ranks_of(folder):
 
 def run_ranks(folder, words):
     """As `run`, by an mpirun. One that stays behind when all its ranks have ended, as Open MPI's does once in some
-    hundred times on a busy machine, is stopped; a rank that stays is a failure."""
+    hundred times on a busy machine, is stopped after 30 seconds without one: it may only be slow to start them. A rank
+    that stays is a failure."""
     words = list(map(str, words))
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mpirun:
+        without_ranks = 0
         for _ in range(18):
             try:
                 out, error = mpirun.communicate(timeout=10)
                 return subprocess.CompletedProcess(words, mpirun.returncode, out, error)
             except subprocess.TimeoutExpired:
-                left = ranks_of(folder)
-            if not left:
+                without_ranks = 0 if ranks_of(folder) else without_ranks + 1
+            if without_ranks == 3:
                 mpirun.kill()
                 out, error = mpirun.communicate()
                 return subprocess.CompletedProcess(words, mpirun.returncode, out, error)
