@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds and tests everything: g++ with assertions, then clang++ with sanitisers; warnings are errors.
+# Builds and tests everything: g++ with assertions, then clang++ with sanitisers, with warnings as errors; then private
+# tuning by libtorch (tools/torch.sh), unless PyPI is out of reach.
 # On a bare Debian 12 it first installs what is missing. Needs neither git nor a GPU.
 # usage: sh tools/test.sh
 set -eu
@@ -44,6 +45,15 @@ for preset in dev asan; do
 $(sed -n 's/^[0-9]*:/    failed: /p' "build/$preset/Testing/Temporary/LastTestsFailed.log")"
 done
 
+started=$(date +%s)
+torch=0
+sh tools/torch.sh || torch=$?
+case $torch in
+  0) torch="passed in $(($(date +%s) - started)) s"; run=$((run + 1)) ;;
+  77) torch='SKIPPED, PyPI has no libtorch for this machine' ;;
+  *) torch=FAILED; run=$((run + 1)); failed=$((failed + 1)) ;;
+esac
+
 case $(grep 'structure.device_clean \.' build/dev/ctest.log 2>/dev/null) in
   *Skipped*) cuda='SKIPPED, there is no nvcc on this machine' ;;
   *Passed*) cuda='accepted by nvcc' ;;
@@ -53,8 +63,9 @@ esac
 
 echo
 echo "Summary (dev is g++, asan is clang++ with address and undefined-behaviour sanitisers)$summary"
+echo "  tuning by libtorch (tools/torch.sh, one test here): $torch"
 echo "  device-clean headers: $cuda"
-echo "  by hand, outside this run: sh tools/sweep.sh (million-case sweeps)"
+echo "  by hand, outside this run: sh tools/sweep.sh (million-case sweeps), sh tools/llama.sh (tuning in llama.cpp)"
 echo
 passed=$(((run - failed) * 100 / run))
 echo "$passed% tests passed, $failed tests failed out of $run"

@@ -2,7 +2,7 @@
 # Private tuning of OPT by libtorch (examples/torch): installs PyTorch's wheel, whose libtorch it is, into build/torch,
 # builds the example with it, writes a grammar's texts, trains two small models on the public ones, and runs the
 # example's tests on them. Some minutes on two cores; half a GB to download.
-# On a bare Debian 12 it first installs what is missing.
+# On a bare Debian 12 it first installs what is missing. The status is 77 if the wheel cannot be installed.
 # usage: sh tools/torch.sh [--cuda] [--built PROGRAM] [--build-only | --device-only | --figures [WORD...]]
 #   --cuda         for CUDA devices, too: needs nvcc of CUDA 12 or newer, and downloads 3 GB. ARCHITECTURES, in the
 #                  environment, are the compute capabilities, "80;90" unless given, or native
@@ -40,10 +40,10 @@ else
   if [ "$cuda" = ON ]; then
     # With all that it asks for, in the versions that it wants.
     grep '^torch=\|^numpy=' examples/torch/requirements.txt > "$out/requirements.txt"
-    "$python" -m pip install --quiet -r "$out/requirements.txt"
+    "$python" -m pip install --quiet -r "$out/requirements.txt" || exit 77
   else
     # The wheel and what the libraries for the processor load: not the GBs that Python's torch loads.
-    "$python" -m pip install --quiet --no-deps -r examples/torch/requirements.txt
+    "$python" -m pip install --quiet --no-deps -r examples/torch/requirements.txt || exit 77
   fi
   torch=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch
   cmake -S examples/torch -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTORCH="$torch" -DCUDA="$cuda" \

@@ -603,7 +603,7 @@ TEST_CASE("several Gaussians whose variances leave the range of doubles still co
 
 // With 2^62 releases and more one factor of an error is below e^−700 and the other above e^700. Their product was taken for nothing,
 // and half of these questions had a δ of at most 1e-276.
-TEST_CASE("an upper end is above the central limit of very many releases", "[dp]") {
+TEST_CASE("an upper end is above the central limit of very many releases", "[dp][long]") {
   struct run {
     double noise;
     double rate;
