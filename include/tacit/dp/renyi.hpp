@@ -46,9 +46,10 @@ struct ordered_bound {
 
 /// The least value of `bound(α)` over the orders, or one at most `enough`. (K(z)+c)/z is quasi-convex in
 /// z = α−1 for a convex K, so that one valley holds the least; every value met is a bound, whatever its
-/// order.
+/// order. The first three values are a `step` of log(α−1) apart.
 template <class Bound>
-[[nodiscard]] ordered_bound least_over_orders(double start, double enough, Bound&& bound) {
+[[nodiscard]] ordered_bound least_over_orders(double start, double enough, Bound&& bound,
+                                              double step = 0.5) {
   double constexpr lowest = -20.7;  // log 1e-9
   double constexpr highest = 18.4;  // log 1e8
   ordered_bound best{std::numeric_limits<double>::infinity(), start};
@@ -60,7 +61,6 @@ template <class Bound>
   };
   double middle = std::clamp(start, lowest + 0.5, highest - 0.5);
   double value = at(middle);
-  double step = 0.5;
   double left = middle - step;
   double right = middle + step;
   double at_left = at(left);
@@ -93,7 +93,8 @@ template <class Bound>
 /// tightest that one order allows (`renyi_epsilon`), and the order leaves less than 1e-7 of the best
 /// bound. No lower bound: `lower` is 0. Of more than 4096 distinct events similar ones are rounded up to 2048; of more than a
 /// hundred whose divergences take panels (sampled Laplace noise, persons' substitutes, batches under replace_one) to a hundred.
-/// Of more than a thousand others fewer orders are tried; where persons have many records, fewer kinds and parts of mixtures count.
+/// Of many kinds the order is sought for a few that stand for them, and then tried for all; where persons have many records, fewer kinds
+/// and parts of mixtures count.
 ///
 /// Beside the dominating pairs it uses the exponential mechanism's own divergence (unsampled), and for
 /// batches without replacement under replace_one the smaller of Wang–Balle–Kasiviswanathan's bound and
@@ -189,8 +190,9 @@ class basic_renyi {
                     [](entry const& e) { return e.left_out > 0.0 && !e.whole.pair; })) {
       return infinity;
     }
-    double const removed = composed(&entry::remove, true).upper(order);
-    return symmetric() ? removed : std::max(removed, composed(&entry::add, true).upper(order));
+    double const removed = composed(&entry::remove, counted_part::whole).upper(order);
+    if (symmetric()) return removed;
+    return std::max(removed, composed(&entry::add, counted_part::whole).upper(order));
   }
 
  private:
@@ -340,14 +342,19 @@ class basic_renyi {
     }
   }
 
-  // `whole`: with what the pairs leave out.
-  [[nodiscard]] detail::composed_curve<T> composed(detail::renyi_cost entry::*towards,
-                                                   bool whole = false) const {
+  enum class counted_part {
+    pairs,   // without what they leave out
+    whole,   // with it
+    sketch,  // a few kinds that stand for the pairs, which bound nothing
+  };
+
+  [[nodiscard]] detail::composed_curve<T> composed(
+      detail::renyi_cost entry::*towards, counted_part what = counted_part::pairs) const {
     detail::composed_curve<T> curve;
     detail::similar<detail::renyi_cost> alike;
     detail::similar<detail::renyi_cost> dear;  // of which a divergence takes milliseconds
     auto const cost_of = [&](entry const& e) -> detail::renyi_cost const& {
-      bool const is_cut = whole && e.left_out > 0.0;
+      bool const is_cut = what == counted_part::whole && e.left_out > 0.0;
       return is_cut ? e.whole : e.*towards;
     };
     std::size_t parts = 0;
@@ -369,19 +376,29 @@ class basic_renyi {
       double const count = detail::count_up(e.count);
       bool const by_panels = detail::takes_panels(cost);
       detail::rising_pair at;
-      if (entries_.size() > (by_panels ? most_dear : most_distinct)) {
+      if (what == counted_part::sketch ||
+          entries_.size() > (by_panels ? most_dear : most_distinct)) {
         at = detail::rising_numbers(cost);
       }
       if (at) {
-        (by_panels ? dear : alike).add(cost, std::move(at), count);
+        (by_panels && what != counted_part::sketch ? dear : alike).add(cost, std::move(at), count);
       } else {
         curve.add(cost, count);
       }
     }
     auto const use = [&](detail::renyi_cost const& like, std::vector<double> const& numbers,
                          double count, bool up) {
-      if (up) curve.add(detail::cost_with(like, numbers), count);
+      if (what == counted_part::sketch) {  // half of a cell above, and half of it below
+        curve.add(detail::cost_with(like, numbers), 0.5 * count);
+      } else if (up) {
+        curve.add(detail::cost_with(like, numbers), count);
+      }
     };
+    if (what == counted_part::sketch) {
+      std::move(alike).round(most_sketched, most_sketched, 0.0, use);
+      curve.settle();
+      return curve;
+    }
     std::move(alike).round(most_distinct / 2, most_distinct, 0.0, use);
     std::move(dear).round(most_dear, most_dear, 0.0, use);
     curve.settle();
@@ -392,6 +409,8 @@ class basic_renyi {
   /// known any better.
   template <class Start, class Bound>
   [[nodiscard]] double worst_least(detail::work_budget& work, Start&& first, Bound&& of) const {
+    double step = 0.5;
+    double most_asked = most_asked_of_few;
     auto const least = [&](detail::composed_curve<T>& curve, double from, double enough) {
       double asked = 0.0;
       auto const at = [&](double order) {
@@ -400,15 +419,25 @@ class basic_renyi {
         if (all > most_asked && asked > static_cast<double>(curve.size())) return infinity;
         return of(order, curve.upper(order));
       };
-      detail::ordered_bound best = detail::least_over_orders(from, enough, at);
+      detail::ordered_bound best = detail::least_over_orders(from, enough, at, step);
       for (double const order : stated_near(curve, best.where)) {
         best.value = std::min(best.value, at(order));
       }
       (void)work.spend(loss_cost * curve.work());
       return best;
     };
+    auto const start_of = [&](detail::composed_curve<T>& curve,
+                              detail::renyi_cost entry::*towards) {
+      if (curve.size() <= most_sought) return first(curve);
+      detail::composed_curve<T> sketch = composed(towards, counted_part::sketch);
+      if (sketch.size() > curve.size() / 2) return first(curve);
+      double const where = least(sketch, first(sketch), -infinity).where;
+      step = little_step;
+      most_asked = most_asked_of_many;
+      return where;
+    };
     detail::composed_curve<T> removed = composed(&entry::remove);
-    detail::ordered_bound const one = least(removed, first(removed), -infinity);
+    detail::ordered_bound const one = least(removed, start_of(removed, &entry::remove), -infinity);
     if (symmetric()) return one.value;
     detail::composed_curve<T> added = composed(&entry::add);
     return std::max(one.value, least(added, one.where, one.value).value);
@@ -458,8 +487,13 @@ class basic_renyi {
   static constexpr std::size_t most_dear_kinds = 100;
   static constexpr std::size_t most_changed = 160;   // parts, all together
   static constexpr std::size_t most_parts = 10'000;  // of mixtures, all together, for one order
+  // Of more kinds the order is sought for so many cells of them.
+  static constexpr std::size_t most_sought = 128;
+  static constexpr std::size_t most_sketched = 64;
+  static constexpr double little_step = 0.05;  // of the search for all beside that order
   // Divergences in one search. Every order gives a bound, so that it may end anywhere.
-  static constexpr double most_asked = 50'000.0;
+  static constexpr double most_asked_of_few = 50'000.0;
+  static constexpr double most_asked_of_many = 20'000.0;
   // Losses of parts of mixtures for their tables that count as one of these.
   static constexpr double losses_each = 300.0;
   static constexpr double loss_cost = 60.0;  // in counted nanoseconds
