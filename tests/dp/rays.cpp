@@ -313,7 +313,7 @@ TEST_CASE("the rays refuse what is not theirs, within their budget", "[dp]") {
   // a long run whose loss is all but normal, and more events than they take
   CHECK_FALSE(rays::rules(of(0.5, 0.01, 1e6)));
   rays::composition many;
-  for (int k = 0; k < 400; ++k) many.events.push_back({0.01 + 0.0001 * k, 1.0, 2.0});
+  for (int k = 0; k < 500; ++k) many.events.push_back({0.01 + 0.0001 * k, 1.0, 2.0});
   CHECK_FALSE(rays::epsilon(many, orientation::remove, std::log(1e-6), 0.0).has_value());
   // no loss is larger than −count·log(1−rate) in the direction add
   CHECK_FALSE(rays::log_delta(of(0.25, 1.0, 2.0), orientation::add, 1.0).has_value());

@@ -228,7 +228,8 @@ class normal_mixtures {
 
  private:
   static constexpr T infinity = std::numeric_limits<T>::infinity();
-  static constexpr std::size_t most_at_once = 1024;  // composed one by one without a forecast
+  static constexpr std::size_t few_at_once = 300;    // composed one by one with all work
+  static constexpr std::size_t most_at_once = 1024;  // and with most of it, without a forecast
   static constexpr std::size_t few = 96;             // that more are rounded to, for all engines
   static constexpr std::size_t most_around = 2048;   // and for the vertical line
   static constexpr std::size_t few_epochs = 32;      // different ones that the line takes
@@ -472,7 +473,7 @@ class normal_mixtures {
     auto const exactly = [&](T share) {
       return work.within(share * work.left(), [&](work_budget& own) { return ask(*this, own); });
     };
-    if (size <= rays::most_events) return exactly(1.0);
+    if (size <= few_at_once) return exactly(1.0);
     if (size <= most_at_once) {
       auto const exact = exactly(has_persons() ? 0.25 : 0.85);
       // Where a line says nothing of all persons with several records, it says nothing of a few either.

@@ -181,6 +181,9 @@ class basic_privacy_loss {
     return mixtures_.has_untabulated() || !mixtures_.one_mixture() ? allowed.width : coarse;
   }
 
+  // Many kinds, of which a grid is coarse.
+  [[nodiscard]] bool is_crowd() const { return !others_ && mixtures_.distinct() > most_finely; }
+
   // What the lines found, or where that is wider than `width` another way, Rényi's end, or that of revealed samples, know together:
   // relative to the larger of `scale` and the upper end. All are certified.
   template <class Other, class OfGrid, class OfLines, class ByOrders, class Covered>
@@ -200,9 +203,8 @@ class basic_privacy_loss {
       T const upper = known.shared().upper;
       return !(upper < infinity) || known.width() > most * std::max(scale, upper);
     };
-    // Of many kinds a grid is coarse: it is asked below, with more work.
-    bool const is_crowd = !others_ && mixtures_.distinct() > most_finely;
-    if (lines ? mixtures_.distinct() <= most_on_grid && is_wider(width) : !is_crowd) {
+    // It is asked below, with more work.
+    if (lines ? mixtures_.distinct() <= most_on_grid && is_wider(width) : !is_crowd()) {
       answer const more = other();
       meet(more.value, more.by);
     }
@@ -222,7 +224,7 @@ class basic_privacy_loss {
     bool const says_little = !(now.upper < infinity) || now.upper - now.lower > wide * now.upper;
     // Where lines of many kinds have answered, a grid of a few of them seldom says more.
     bool const by_grid =
-        says_little && !(lines && is_crowd && now.upper - now.lower <= wide_of_crowd * now.upper);
+        says_little && !(lines && is_crowd() && now.upper - now.lower <= wide_of_crowd * now.upper);
     if (by_grid) {
       known.meet(of_grid(asked), "a grid with all work, or a part alone");
     }
@@ -291,13 +293,15 @@ class basic_privacy_loss {
   }
 
   // A coarse grid that has all of a question's work, if the ways before it left that of 1.25 times so much, and the lower end of a
-  // part of the composition.
+  // part of the composition. Of a crowd it seldom says much, but of persons: it has no more than what is left.
   [[nodiscard]] auto at_last(detail::work_budget const& lines, detail::work_budget& counted,
                              effort allowed) const {
     return [&lines, &counted, allowed, begin = counted.left(), this](question const& asked) {
       T const all = allowed.share * grid_.own_work().left();
-      T const spent = begin - counted.left() + 0.5 * spent_on(lines, allowed);
-      detail::work_budget const whole(std::clamp(1.25 * all - spent, 0.25 * all, all));
+      bool const is_strict = is_crowd() && !mixtures_.has_persons();
+      T const on_lines = (is_strict ? 1.0 : 0.5) * spent_on(lines, allowed);
+      T const left = 1.25 * all - (begin - counted.left()) - on_lines;
+      detail::work_budget const whole(std::clamp(left, is_strict ? 0.0 : 0.25 * all, all));
       bound<T> found = detail::counted(counted, whole, [&](auto& own) {
         return asked.wants_epsilon ? grid_.epsilon(asked.value, own)
                                    : grid_.delta(asked.value, own);

@@ -20,7 +20,7 @@
 
 namespace tacit::detail::rays {
 
-constexpr std::size_t most_events = 300;
+constexpr std::size_t most_events = 400;
 
 /// What one question in one direction may cost: about a seventh of a second, and as much for every 16 events more.
 [[nodiscard]] inline double most_work(composition const& what) {

@@ -31,7 +31,7 @@ struct request {
 template <class R>
 inline constexpr double node_cost = std::numeric_limits<R>::digits > 53 ? 2000.0 : 700.0;
 template <class R>
-inline constexpr double most_nodes = std::numeric_limits<R>::digits > 53 ? 2e5 : 4e5;
+inline constexpr double most_nodes = std::numeric_limits<R>::digits > 53 ? 2e5 : 5e5;
 
 template <class R>
 [[nodiscard]] std::optional<ray<R>> build(composition const& what, orientation towards,
