@@ -239,8 +239,8 @@ TEST_CASE("the best order of many different events is found", "[dp]") {
   CHECK(rare.epsilon(1e-5).upper <= most.epsilon(1e-5).upper);
   CHECK(rare.delta(0.144).upper <= most.delta(0.144).upper);
   for (bool const small : {true, false}) {
-    renyi_accountant const all = small ? kinds(300, 0.1, 1.0, {1e-9}, {1e-4})
-                                       : kinds(300, 0.8, 30.0, {1e-3}, {0.5});
+    renyi_accountant const all =
+        small ? kinds(300, 0.1, 1.0, {1e-9}, {1e-4}) : kinds(300, 0.8, 30.0, {1e-3}, {0.5});
     std::map<double, double> divergences;
     for (double z = 0x1p-12; z < 2000.0; z *= 1.5) {
       divergences[1.0 + z] = all.method().divergence(1.0 + z);

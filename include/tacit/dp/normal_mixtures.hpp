@@ -475,7 +475,9 @@ class normal_mixtures {
     };
     if (size <= few_at_once) return exactly(1.0);
     if (size <= most_at_once) {
-      auto const exact = exactly(has_persons() ? 0.25 : 0.85);
+      // Rays may end in vain with most of their work done.
+      T const share = size <= rays::most_events ? 0.75 : 0.85;
+      auto const exact = exactly(has_persons() ? 0.25 : share);
       // Where a line says nothing of all persons with several records, it says nothing of a few either.
       if (exact || has_persons()) return exact;
     }
@@ -490,8 +492,8 @@ class normal_mixtures {
       if (auto const exact = exactly(0.8)) return exact;
     }
     // Above, and as many below.
-    T const more =
-        std::min(0.4 * paid_for, static_cast<T>(by_line ? most_around : rays::most_events));
+    T const more = by_line ? std::min(0.4 * paid_for, static_cast<T>(most_around))
+                           : std::min(0.35 * paid_for, static_cast<T>(few_at_once));
     if (!(more >= 1.25 * static_cast<T>(few))) return first;
     std::optional<answer> finer = around(static_cast<std::size_t>(more), work, ask);
     if (!finer) return first;

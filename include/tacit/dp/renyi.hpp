@@ -348,8 +348,8 @@ class basic_renyi {
     sketch,  // a few kinds that stand for the pairs, which bound nothing
   };
 
-  [[nodiscard]] detail::composed_curve<T> composed(
-      detail::renyi_cost entry::*towards, counted_part what = counted_part::pairs) const {
+  [[nodiscard]] detail::composed_curve<T> composed(detail::renyi_cost entry::*towards,
+                                                   counted_part what = counted_part::pairs) const {
     detail::composed_curve<T> curve;
     detail::similar<detail::renyi_cost> alike;
     detail::similar<detail::renyi_cost> dear;  // of which a divergence takes milliseconds

@@ -22,9 +22,10 @@ namespace tacit::detail::rays {
 
 constexpr std::size_t most_events = 400;
 
-/// What one question in one direction may cost: about a seventh of a second, and as much for every 16 events more.
+/// What one question in one direction may cost: about a seventh of a second, and as much for every 16 events more, up to a
+/// second and a half.
 [[nodiscard]] inline double most_work(composition const& what) {
-  return 1.5e8 * std::max(1.0, static_cast<double>(what.events.size()) / 16.0);
+  return std::min(1.5e9, 1.5e8 * std::max(1.0, static_cast<double>(what.events.size()) / 16.0));
 }
 
 /// Few steps.
@@ -52,7 +53,7 @@ constexpr std::size_t most_events = 400;
     if (!(e.shift >= 64.0 * unit_roundoff * size)) return false;
     nodes += line_nodes<double>(e, menu[0].at).most();
   }
-  return 2500.0 * nodes <= most_work(what);
+  return nodes <= 6e4 * std::max(1.0, static_cast<double>(what.events.size()) / 16.0);
 }
 
 /// Whether Chernoff's bound alone shows that δ(ε) ≤ e^{log_delta} in the direction `add`. What shows it is kept, if wanted.

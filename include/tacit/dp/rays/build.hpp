@@ -33,6 +33,14 @@ inline constexpr double node_cost = std::numeric_limits<R>::digits > 53 ? 2000.0
 template <class R>
 inline constexpr double most_nodes = std::numeric_limits<R>::digits > 53 ? 2e5 : 5e5;
 
+/// Of a table of each event; infinite where that is more than may be kept.
+template <class R>
+[[nodiscard]] double cost_of_nodes(lines<R> const& on) {
+  double nodes = 0.0;
+  for (auto const& e : on.events) nodes += e.nodes.most();
+  return nodes <= most_nodes<R> ? node_cost<R> * nodes : std::numeric_limits<double>::infinity();
+}
+
 template <class R>
 [[nodiscard]] std::optional<ray<R>> build(composition const& what, orientation towards,
                                           double epsilon, lines<R>& on, request const& asked,
@@ -54,9 +62,7 @@ template <class R>
   std::vector<falling_cells<>> falling;
   double trivial = 0.0;
   std::vector<line_cells<>::cell> cells;
-  double nodes = 0.0;
-  for (auto const& e : on.events) nodes += e.nodes.most();
-  if (!(nodes <= most_nodes<R>) || !work.allows(node_cost<R> * nodes)) return std::nullopt;
+  if (!work.allows(cost_of_nodes(on))) return std::nullopt;
   for (auto& e : on.events) {
     tabulated<R> t{event_table<R>(e.nodes, e.count, q), {}, {}, {}, 0, 0};
     bool const allowed = work.spend(node_cost<R> * static_cast<double>(t.table.size()));

@@ -41,7 +41,9 @@ struct plan {
 template <std::same_as<double> T = double>
 class planner {
  public:
-  planner(composition const& what, orientation towards, angles const& a, work_budget& work)
+  /// `few` is a sketch of `what`. It is asked for where to cross; what is left out is bounded for all.
+  planner(composition const& what, composition const& few, orientation towards, angles const& a,
+          work_budget& work)
       : what_(&what),
         towards_(towards),
         power_(window::largest_angle / a.top),
@@ -52,7 +54,7 @@ class planner {
         moments_(what, std::min(0.5, a.top)),
         far_(what),
         work_(&work) {
-    for (sampled_gaussian const& e : what.events) tabulate(e);
+    for (sampled_gaussian const& e : few.events) tabulate(e);
     for (one const& o : events_) nodes_ += static_cast<double>(o.nodes.size());
   }
 

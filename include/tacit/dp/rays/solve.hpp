@@ -6,6 +6,7 @@
 #include <tacit/dp/rays/kept.hpp>
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>
+#include <tacit/dp/rays/sketch.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -59,6 +60,7 @@ template <class R>
                                               double epsilon, lines<R>& on, plan const& planned,
                                               bool certified, work_budget& work) {
   ray_sum<R> out{{}, planned.log_rest, planned.rest_tilt, planned.log_far};
+  if (!work.allows(static_cast<double>(planned.levels.size()) * cost_of_nodes(on))) return {};
   double const tolerance =
       certified ? (std::numeric_limits<R>::digits > 53 ? -44.0 : -32.0) : -14.0;
   for (crossing const& at : planned.levels) {
@@ -141,6 +143,7 @@ class solver {
   solver(composition const& what, orientation towards, work_budget& work,
          std::vector<kept_rays>* keep = nullptr, double narrow = kept_width)
       : what_(&what),
+        few_(sketch_of(what)),
         towards_(towards),
         base_(static_cast<double>(base(what))),
         work_(&work),
@@ -199,24 +202,29 @@ class solver {
     return plan && plan->log_error < log_goal - 3.0;
   }
 
-  [[nodiscard]] lines<T>& lines_for(angles const& at) {
-    for (lines<T>& known : lines_) {
+  // Where all events are drafted one table serves both.
+  [[nodiscard]] bool drafts_all() const { return few_.events.size() == what_->events.size(); }
+  [[nodiscard]] lines<T>& lines_for(angles const& at, bool draft) {
+    std::list<lines<T>>& all = draft && !drafts_all() ? drafts_ : lines_;
+    for (lines<T>& known : all) {
       if (known.at.top == at.top && known.at.step == at.step) return known;
     }
-    return lines_.emplace_back(*what_, at);
+    return all.emplace_back(draft ? few_ : *what_, at);
   }
   // One planner serves all steps and formats on the same lines.
   [[nodiscard]] planner<T>& search_for(angles const& at, double noise) {
     auto const known = std::find_if(searches_.begin(), searches_.end(),
                                     [&](auto const& s) { return s.first == at.top; });
-    auto& found = known == searches_.end()
-                      ? searches_.emplace_back(at.top, planner<T>(*what_, towards_, at, *work_))
-                      : *known;
+    auto& found =
+        known == searches_.end()
+            ? searches_.emplace_back(at.top, planner<T>(*what_, few_, towards_, at, *work_))
+            : *known;
     found.second.set(at.step, noise);
     return found.second;
   }
 
   composition const* what_;
+  composition few_;  // for drafts
   orientation towards_;
   double base_;
   work_budget* work_;
@@ -224,6 +232,7 @@ class solver {
   double narrow_;
   std::list<std::pair<double, planner<T>>> searches_;
   std::list<lines<T>> lines_;
+  std::list<lines<T>> drafts_;
 };
 
 template <std::same_as<double> T>
@@ -232,15 +241,16 @@ typename solver<T>::point solver<T>::approach(point now, bool root_wanted) {
     double scale, step, noise;
     int levels;
   };
+  double const beyond = towards_ == orientation::add ? static_cast<double>(base(few_)) : infinity;
   int tries = 0;
   for (coarse const& c : {coarse{1.0, 1.0 / 8.0, 1e-3, 1}, coarse{1.0, 1.0 / 16.0, 1e-6, 1},
                           coarse{1.0, 1.0 / 32.0, 2e-13, 4}, coarse{0.5, 1.0 / 64.0, 2e-13, 4}}) {
     angles const at{0.15 * c.scale, 0.4 * c.scale, 0.6 * c.scale, c.step};
     planner<T>& search = search_for(at, c.noise);
-    lines<T>& on = lines_for(at);
+    lines<T>& on = lines_for(at, true);
     for (; tries < 14; ++tries) {
       auto const plan = planned(search, now, -3.0, c.levels);
-      auto const rays = plan ? build(*what_, towards_, now.epsilon, on, *plan, false, *work_)
+      auto const rays = plan ? build(few_, towards_, now.epsilon, on, *plan, false, *work_)
                              : std::optional<ray_sum<T>>();
       if (!rays) {
         // A guess of δ that is far too low asks for more than can be had; one that is too high falls to what is found.
@@ -251,7 +261,7 @@ typename solver<T>::point solver<T>::approach(point now, bool root_wanted) {
       point const before = now;
       now.c = plan->levels.back().c;
       if (root_wanted) {
-        root_found const found = root(*rays, now.log_delta, now.epsilon, most(), 1e-3);
+        root_found const found = root(*rays, now.log_delta, now.epsilon, beyond, 1e-3);
         if (!found.found) {
           if (!found.too_low) break;
           now.epsilon *= 0.6;
@@ -347,7 +357,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
           if (!wide || wide->at.step != fit.step) wide.emplace(*what_, fit);
           found = ask(*wide, *plan, root_wanted, at, error);
         } else {
-          found = ask(lines_for(how.at), *plan, root_wanted, at, error);
+          found = ask(lines_for(how.at, false), *plan, root_wanted, at, error);
         }
         if (found && (!best || width(*found) < width(*best))) best = found;
         double const wanted = root_wanted ? scale : std::max(1.0, strict ? 0.1 * at.tilt : at.tilt);
@@ -376,7 +386,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
       lines<long double> wide(*what_, how->at);
       best = ask(wide, planned, root_wanted, at, error);
     } else {
-      best = ask(lines_for(how->at), planned, root_wanted, at, error);
+      best = ask(lines_for(how->at, false), planned, root_wanted, at, error);
     }
   }
   return best;
