@@ -381,7 +381,7 @@ class basic_renyi {
         at = detail::rising_numbers(cost);
       }
       if (at) {
-        (by_panels && what != counted_part::sketch ? dear : alike).add(cost, std::move(at), count);
+        (by_panels ? dear : alike).add(cost, std::move(at), count);
       } else {
         curve.add(cost, count);
       }
@@ -396,6 +396,7 @@ class basic_renyi {
     };
     if (what == counted_part::sketch) {
       std::move(alike).round(most_sketched, most_sketched, 0.0, use);
+      std::move(dear).round(few_dear, few_dear, 0.0, use);
       curve.settle();
       return curve;
     }
@@ -414,9 +415,9 @@ class basic_renyi {
     auto const least = [&](detail::composed_curve<T>& curve, double from, double enough) {
       double asked = 0.0;
       auto const at = [&](double order) {
-        asked += static_cast<double>(curve.size());
+        asked += curve.each();
         double const all = asked + curve.work() / losses_each;
-        if (all > most_asked && asked > static_cast<double>(curve.size())) return infinity;
+        if (all > most_asked && asked > curve.each()) return infinity;
         return of(order, curve.upper(order));
       };
       detail::ordered_bound best = detail::least_over_orders(from, enough, at, step);
@@ -428,9 +429,9 @@ class basic_renyi {
     };
     auto const start_of = [&](detail::composed_curve<T>& curve,
                               detail::renyi_cost entry::*towards) {
-      if (curve.size() <= most_sought) return first(curve);
+      if (curve.each() <= most_sought) return first(curve);
       detail::composed_curve<T> sketch = composed(towards, counted_part::sketch);
-      if (sketch.size() > curve.size() / 2) return first(curve);
+      if (sketch.each() > 0.5 * curve.each()) return first(curve);
       double const where = least(sketch, first(sketch), -infinity).where;
       step = little_step;
       most_asked = most_asked_of_many;
@@ -487,13 +488,14 @@ class basic_renyi {
   static constexpr std::size_t most_dear_kinds = 100;
   static constexpr std::size_t most_changed = 160;   // parts, all together
   static constexpr std::size_t most_parts = 10'000;  // of mixtures, all together, for one order
-  // Of more kinds the order is sought for so many cells of them.
-  static constexpr std::size_t most_sought = 128;
+  // Of more kinds, as composed curves count them, the order is sought for so many cells of them.
+  static constexpr double most_sought = 128.0;
   static constexpr std::size_t most_sketched = 64;
+  static constexpr std::size_t few_dear = 8;
   static constexpr double little_step = 0.05;  // of the search for all beside that order
   // Divergences in one search. Every order gives a bound, so that it may end anywhere.
   static constexpr double most_asked_of_few = 50'000.0;
-  static constexpr double most_asked_of_many = 20'000.0;
+  static constexpr double most_asked_of_many = 30'000.0;
   // Losses of parts of mixtures for their tables that count as one of these.
   static constexpr double losses_each = 300.0;
   static constexpr double loss_cost = 60.0;  // in counted nanoseconds

@@ -217,9 +217,15 @@ class cost_curve {
 template <real T>
 class composed_curve {
  public:
-  void add(renyi_cost const& cost, double count) { parts_.push_back({cost_curve<T>(cost), count}); }
+  void add(renyi_cost const& cost, double count) {
+    parts_.push_back({cost_curve<T>(cost), count});
+    each_ += takes_panels(cost) ? panels_cost : 1.0;
+  }
 
   [[nodiscard]] std::size_t size() const { return parts_.size(); }
+
+  /// What an order takes, in divergences without panels.
+  [[nodiscard]] double each() const { return each_; }
 
   /// Once all are there, and before the first question.
   void settle() {
@@ -249,7 +255,9 @@ class composed_curve {
     cost_curve<T> curve;
     double count;
   };
+  static constexpr double panels_cost = 50.0;
   std::vector<part> parts_;
+  double each_ = 0.0;
 };
 
 #if defined(TACIT_COMPILED)
