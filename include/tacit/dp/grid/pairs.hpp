@@ -201,11 +201,19 @@ void round_into(pair_envelope& out, similar<Pair>&& pairs, std::size_t each, std
       });
 }
 
+/// What is wanted of an envelope: to make pairs of very many losses smaller takes long, on either side.
+enum class envelope_side { above, below, both };
+
 /// Finite pairs of very many losses get fewer of them, and mixtures of very many parts. Normal pairs become one. Where that leaves more pairs than `most`,
-/// those of one shape are rounded to a few hundred.
+/// those of one shape are rounded to a few hundred. The side that is not wanted has no meaning.
 template <std::same_as<counted_pair> Pair>
-[[nodiscard]] pair_envelope envelope_of(std::vector<Pair> pairs, std::size_t most = 512) {
+[[nodiscard]] pair_envelope envelope_of(std::vector<Pair> pairs,
+                                        envelope_side side = envelope_side::both,
+                                        std::size_t most = 512) {
   pair_envelope out{{}, {}, true};
+  bool const is_above = side != envelope_side::below;
+  bool const is_below = side != envelope_side::above;
+  std::size_t smaller = 0;
   compensated_sum<double>
       variance;  // in units of the largest μ², which itself may leave the range of doubles
   std::vector<counted_pair> rest;
@@ -235,10 +243,14 @@ template <std::same_as<counted_pair> Pair>
       double const part = normal->mu / largest;
       variance += c.count * part * part;
     } else if (finite != nullptr && finite->atoms.size() > few) {
-      out.below.push_back({merged(*finite, few), c.count});
+      ++smaller;
+      if (is_below) out.below.push_back({merged(*finite, few), c.count});
+      if (!is_above) continue;
       out.above.push_back({condensed(std::get<finite_pair>(std::move(c.pair)), few), c.count});
     } else if (mixture != nullptr && mixture->parts.size() > many_parts) {
+      ++smaller;
       for (bool const up : {true, false}) {
+        if (!(up ? is_above : is_below)) continue;
         mixture_pair fewer{fewer_parts(mixture->parts, few_parts, up), mixture->orientation};
         (up ? out.above : out.below).push_back({std::move(fewer), c.count});
       }
@@ -247,8 +259,8 @@ template <std::same_as<counted_pair> Pair>
     }
   }
   if (normals > 1) rest.push_back({normal_pair{largest * std::sqrt(variance.value())}, 1.0});
-  out.exact = out.above.empty() && rest.size() <= most;
-  if (rest.size() + out.above.size() <= most) {
+  out.exact = smaller == 0 && rest.size() <= most;
+  if (rest.size() + smaller <= most) {
     if (!out.exact) out.below.insert(out.below.end(), rest.begin(), rest.end());
     std::move(rest.begin(), rest.end(), std::back_inserter(out.above));
     return out;
@@ -302,8 +314,8 @@ template <std::same_as<counted_pair> Pair>
   }
   constexpr double close = 1e-4;  // a grid is no finer
   round_into(rounded, std::move(dear), cells, cells, close);
-  pair_envelope up = envelope_of(std::move(rounded.above));
-  pair_envelope down = envelope_of(std::move(rounded.below));
+  pair_envelope up = envelope_of(std::move(rounded.above), envelope_side::above);
+  pair_envelope down = envelope_of(std::move(rounded.below), envelope_side::below);
   return {std::move(up.above), std::move(down.exact ? down.above : down.below), false};
 }
 
