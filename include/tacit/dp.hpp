@@ -135,6 +135,7 @@
 #include <tacit/dp/rays/profile.hpp>
 #include <tacit/dp/rays/ray.hpp>
 #include <tacit/dp/rays/real_profile.hpp>
+#include <tacit/dp/rays/sketch.hpp>
 #include <tacit/dp/rays/solve.hpp>
 #include <tacit/dp/rays/table.hpp>
 #include <tacit/dp/rays/tails.hpp>

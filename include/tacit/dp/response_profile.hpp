@@ -237,12 +237,12 @@ class response_profile {
     return rare + high * entropy_residual(-d / high, (k_ - l) / high);
   }
 
-  /// The deviance, and an eighth of k·q and k·p where l is so far from them that their logarithms are taken.
+  /// The deviance, and .15 of k·q and k·p where l is so far from them that their logarithms are taken.
   [[nodiscard]] extended wear(range const& terms, extended s) const {
     extended const far_off = std::abs(terms.deviation + s) / 0.28L;
     extended sum = deviance(terms, s);
     for (extended const centre : {k_ * q_, k_ * p_}) {
-      if (far_off > centre) sum += 0.125L * centre;
+      if (far_off > centre) sum += 0.15L * centre;
     }
     return sum;
   }

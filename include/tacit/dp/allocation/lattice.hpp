@@ -104,11 +104,18 @@ template <std::same_as<double> T = double>
     size[k] += 2.0 * lowered[k] + before + after;
     wear[k] = (12.0 + 4.0 * tilt) * size[k];
   }
-  // A negative mass goes to the nodes beside it, mean kept.
+  // A negative mass goes to the nodes beside it, mean kept. One that may be negative is dropped, and what it may be goes there.
   std::vector<std::size_t> kept;
+  auto const least = [&] {
+    return kept.size() > 1 ? 1.01 * unit_roundoff * wear[kept.back()] : 0.0;
+  };
   for (std::size_t k = 0; k < n; ++k) {
-    while (!kept.empty() && mass[kept.back()] < 0.0) {
+    while (!kept.empty() && mass[kept.back()] < least()) {
       std::size_t const j = kept.back();
+      if (mass[j] >= 0.0) {
+        mass[j] = 0.0;
+        wear[j] *= 2.0;
+      }
       kept.pop_back();
       if (kept.empty()) {
         missing -= mass[j];

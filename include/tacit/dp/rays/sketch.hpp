@@ -19,10 +19,10 @@ inline constexpr std::size_t most_drafted = 64;   // events as they are
 inline constexpr std::size_t most_sketched = 24;  // cells of more
 
 /// The composition, or both corners of each cell of similar events at half its count.
-template <std::same_as<composition> Composition>
-[[nodiscard]] Composition sketch_of(Composition const& what) {
+template <std::same_as<double> T = double>
+[[nodiscard]] composition sketch_of(composition const& what) {
   if (what.events.size() <= most_drafted) return what;
-  using cells = rising_cells<double>;
+  using cells = rising_cells<T>;
   std::vector<typename cells::member> members;
   members.reserve(what.events.size());
   for (sampled_gaussian const& e : what.events) {
@@ -30,7 +30,7 @@ template <std::same_as<composition> Composition>
     members.push_back({{e.rate, e.shift}, e.count, e.count * size});
   }
   cells const similar(std::move(members), most_sketched);
-  Composition out{{}, what.variance};
+  composition out{{}, what.variance};
   for (bool const up : {true, false}) {
     for (auto const& [at, count] : similar.rounded(up)) {
       out.events.push_back({at[0], at[1], 0.5 * count});

@@ -143,7 +143,7 @@ class solver {
   solver(composition const& what, orientation towards, work_budget& work,
          std::vector<kept_rays>* keep = nullptr, double narrow = kept_width)
       : what_(&what),
-        few_(sketch_of(what)),
+        few_(sketch_of<T>(what)),
         towards_(towards),
         base_(static_cast<double>(base(what))),
         work_(&work),
